@@ -15,8 +15,9 @@ from ..contracts.errors import ContractViolation
 from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
-from ..coordinator.calls import adrive, afollow
+from ..coordinator.calls import adrive
 from ..coordinator.commands import Command
+from ..coordinator.following import afollow
 from ..coordinator.store import Store
 from .aside import reading
 from .context.base import Rejecting

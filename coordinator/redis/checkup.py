@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from ...contracts.errors import BadSetup
 from ..checkup import Examined, Finding, Load, Queued, size
+from .dialogue import Calls
 from .failures import raise_first
 from .server import check_namespace, check_replicas, check_schema, check_version, dangers, product_of, refusing
 
-R = TypeVar("R")
-_Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
 # By how many seconds a server's clock may be off, including the time that the question takes.
 _CLOCK = 2.0
 # The share of its memory above which a server counts as nearly full.
@@ -28,7 +27,7 @@ _POWER_LOSS = {
 _ALL = ("-inf", "+inf")
 
 
-def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Examined]:
+def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> Calls[Examined]:
     """Look at the server, and at a namespace or one of its partitions."""
     names = ("schema", "moved", "partitions", "rewound")
     asked = [("INFO",), ("MGET", *(f"{prefix}{name}" for name in names))]
@@ -46,7 +45,7 @@ def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Ex
     return Examined((*found, *_full(info, url)), opens)  # a full server can still be read
 
 
-def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
+def counting(prefix: str, queues: Sequence[str]) -> Calls[Load]:
     """Count what lies in a namespace or partition."""
     [info] = yield [("INFO", "server")]
     raise_first((info,))

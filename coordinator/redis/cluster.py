@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -13,12 +13,14 @@ from ...contracts.names import MAX_PARTITIONS, home
 from ..checkup import Examined, Finding, Load, added
 from ..coded.codec import Codec
 from ..commands import Claim, Command, Heartbeat, Reap
+from ..following import afollow, follow
 from ..store import KEPT_EVENTS, Topic, Watch
 from .cancels import heeding
 from .cluster_link import ClusterLink
-from .cluster_partition import Partition, Requests, Run, together
+from .cluster_partition import Partition, Requests, together
 from .cluster_watch import DoorWatch
 from .denial import Denial
+from .dialogue import Calls
 from .news_watch import NewsWatch
 from .partitions import claim_at, plan
 from .partitions_plan import Plan, Ready, Ring, good
@@ -90,22 +92,10 @@ class ClusterStore:
             return result
 
     def _run(self, exchange: _Exchange[R]) -> R:
-        try:
-            requests = next(exchange)
-            while True:
-                requests = exchange.send(self._link.exchange(requests, hasty=requests.hasty))
-        except StopIteration as end:
-            result: R = end.value
-            return result
+        return follow(exchange, lambda requests: self._link.exchange(requests, hasty=requests.hasty))
 
-    async def _arun(self, exchange: _Exchange[R]) -> R:
-        try:
-            requests = next(exchange)
-            while True:
-                requests = exchange.send(await heeding(self._link.aexchange(requests, hasty=requests.hasty)))
-        except StopIteration as end:
-            result: R = end.value
-            return result
+    def _arun(self, exchange: _Exchange[R]) -> Coroutine[Any, Any, R]:
+        return afollow(exchange, lambda requests: heeding(self._link.aexchange(requests, hasty=requests.hasty)))
 
     def watch(self, topic: Topic) -> Watch:
         """A blocking pop at the doors in partition 0 for deliveries, else pub/sub through any node."""
@@ -127,7 +117,7 @@ class ClusterStore:
         """Connect; check the nodes and the namespace, and make it if it is new."""
         self._partitions = self._new_partitions(1)
         self._partitions = self._new_partitions(self._run(self._counted()))
-        runs: list[tuple[Partition, Run[Any]]] = [(each, each.opening()) for each in self._partitions]
+        runs: list[tuple[Partition, Calls[Any]]] = [(each, each.opening()) for each in self._partitions]
         good(self._run(together(runs)))
 
     def examine(self) -> Examined:
@@ -136,7 +126,7 @@ class ClusterStore:
         [first] = self._partitions
         [count] = good(self._run(together([(first, first.known())])))
         self._partitions = self._new_partitions(count or 1)
-        runs: list[tuple[Partition, Run[Any]]] = [(each, each.examining()) for each in self._partitions]
+        runs: list[tuple[Partition, Calls[Any]]] = [(each, each.examining()) for each in self._partitions]
         examined: list[Examined] = good(self._run(together(runs)))
         said = dict.fromkeys(finding for each in examined for finding in each.findings)
         number = Finding("ok", "namespace", f"{count} partitions")
@@ -144,7 +134,7 @@ class ClusterStore:
 
     def count(self, queues: Sequence[str]) -> Load:
         """How much is in all partitions."""
-        runs: list[tuple[Partition, Run[Any]]] = [(each, each.counting(queues)) for each in self._partitions]
+        runs: list[tuple[Partition, Calls[Any]]] = [(each, each.counting(queues)) for each in self._partitions]
         return added(good(self._run(together(runs))))
 
     def _counted(self) -> _Exchange[int]:

@@ -10,14 +10,12 @@ from ..commands import Command, ReadSpans
 from .checkup import counting, examining
 from .cluster_link import TROUBLE
 from .cluster_pieces import Request
-from .dialogue import Dialogue
+from .dialogue import Calls, Dialogue
 from .failures import raise_first
 from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
 from .wire import arguments, filled, unfolded
 
 R = TypeVar("R")
-# Commands sent to a partition at once, and the replies to them, errors among them.
-Run = Generator[Sequence[tuple[Any, ...]], list[Any], R]
 # How long a wake-up is kept, in ms, for a worker that is just about to wait.
 _RING_KEPT = 10_000
 # A note about an idempotency key is kept longer than the key, by more than a job should take (ms). And how long after
@@ -30,7 +28,7 @@ class Partition(Dialogue):
 
     _is_whole = False
 
-    def carried(self, command: Command[Any]) -> Run[Any]:
+    def carried(self, command: Command[Any]) -> Calls[Any]:
         """Carry a command out on this partition."""
         if isinstance(command, Ready):
             return self._own("store/ready", command.queues, list)
@@ -54,32 +52,32 @@ class Partition(Dialogue):
         queues = filled(command, reply)
         return cast("R", Filled(result, queues)) if queues else result
 
-    def _whole(self, result: R) -> Run[R]:
+    def _whole(self, result: R) -> Calls[R]:
         if isinstance(result, Filled):
             answer = yield from super()._whole(result.answer)
             return cast("R", Filled(answer, result.queues))
         return (yield from super()._whole(result))
 
-    def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Run[R]:
+    def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Calls[R]:
         [[_, *reply]] = yield from self._script(self.scripts(name), argv, [])
         return read(reply)
 
-    def examining(self) -> Run[Any]:
+    def examining(self) -> Calls[Any]:
         """What the node and the partition report about themselves."""
         return examining(self.prefix, self.url, whole=False, replicas=0)
 
-    def counting(self, queues: Sequence[str]) -> Run[Any]:
+    def counting(self, queues: Sequence[str]) -> Calls[Any]:
         """How much is in the partition."""
         return counting(self.prefix, queues)
 
-    def known(self) -> Run[int]:
+    def known(self) -> Calls[int]:
         """How many partitions the namespace has; 0 if it is new."""
         [known] = yield [("GET", f"{self.prefix}partitions")]
         if isinstance(known, Exception):
             raise known
         return int(known or 0)
 
-    def counted(self, count: int) -> Run[int]:
+    def counted(self, count: int) -> Calls[int]:
         """How many partitions the namespace has; `count` if it is new. A namespace without the record was made on a
         single server."""
         schema, partitions = f"{self.prefix}schema", f"{self.prefix}partitions"
@@ -104,7 +102,7 @@ class Requests(list[Request]):
 
 
 def together(
-    runs: Sequence[tuple[Partition, Run[Any]]], *, hasty: bool = False
+    runs: Sequence[tuple[Partition, Calls[Any]]], *, hasty: bool = False
 ) -> Generator[Requests, list[Any], list[Any]]:
     """Run the dialogues with several partitions in step, so that what they send at the same time goes out at once.
     Returns the result of each, or the error that ended it."""

@@ -15,11 +15,12 @@ from ..checkup import Examined, Load
 from ..closing import Closing, end_all
 from ..coded.codec import Codec
 from ..commands import Claim, Command, Complete, ReadSpans
+from ..following import afollow, follow
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
 from .denial import Denial
-from .dialogue import Calls, Dialogue, lacks
+from .dialogue import Dialogue, lacks
 from .failures import first_line
 from .going_on import Unfinished
 from .lines import AsyncLines, Lines
@@ -83,7 +84,7 @@ class RedisStore:
         """Carry a command out: one round trip."""
         try:
             if isinstance(command, ReadSpans):
-                return cast("R", self._run(self._dialogue.spans(command)))
+                return cast("R", follow(self._dialogue.spans(command), self._sent))
             began = monotonic()
             name, argv = arguments(command)
             if not self._dialogue.replicas and not self._dialogue.witness.due(command):
@@ -97,11 +98,11 @@ class RedisStore:
                 else:
                     result = self._dialogue.answer(command, reply)
                     if isinstance(result, Unfinished):
-                        return cast("R", self._run(self._dialogue.finished(result)))
+                        return cast("R", follow(self._dialogue.finished(result), self._sent))
                     keys = lacks(command, result)
-                    return self._run(self._dialogue.filled(result, keys)) if keys else result
+                    return follow(self._dialogue.filled(result, keys), self._sent) if keys else result
             with asked(began):
-                return self._run(self._dialogue.asked(command, name, argv))
+                return follow(self._dialogue.asked(command, name, argv), self._sent)
         except TROUBLE as error:
             raise self._dialogue.trouble(error) from error
 
@@ -109,7 +110,7 @@ class RedisStore:
         """`call` for async code."""
         try:
             if isinstance(command, ReadSpans):
-                return cast("R", await self._arun(self._dialogue.spans(command)))
+                return cast("R", await afollow(self._dialogue.spans(command), self._asent))
             began = monotonic()
             name, argv = arguments(command)
             if not self._dialogue.replicas:
@@ -123,11 +124,11 @@ class RedisStore:
                 else:
                     result = self._dialogue.answer(command, reply)
                     if isinstance(result, Unfinished):
-                        return cast("R", await self._arun(self._dialogue.finished(result)))
+                        return cast("R", await afollow(self._dialogue.finished(result), self._asent))
                     keys = lacks(command, result)
-                    return await self._arun(self._dialogue.filled(result, keys)) if keys else result
+                    return await afollow(self._dialogue.filled(result, keys), self._asent) if keys else result
             with asked(began):
-                return await self._arun(self._dialogue.asked(command, name, argv))
+                return await afollow(self._dialogue.asked(command, name, argv), self._asent)
         except TROUBLE as error:
             raise self._dialogue.trouble(error) from error
 
@@ -147,17 +148,8 @@ class RedisStore:
         reply, seen = await side.lines.ask_all(sent, self._dialogue.look("EVALSHA"))
         if isinstance(reply, Exception):
             raise reply
-        await self._arun(self._dialogue.learn(seen))
+        await afollow(self._dialogue.learn(seen), self._asent)
         return reply
-
-    def _run(self, calls: Calls[R]) -> R:
-        try:
-            sent = next(calls)
-            while True:
-                sent = calls.send(self._sent(sent))
-        except StopIteration as end:
-            result: R = end.value
-            return result
 
     def _sent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         began = first_asked()
@@ -175,15 +167,6 @@ class RedisStore:
                 pipe.execute_command(*command)
             replies: list[Any] = pipe.execute(raise_on_error=False)
             return replies
-
-    async def _arun(self, calls: Calls[R]) -> R:
-        try:
-            sent = next(calls)
-            while True:
-                sent = calls.send(await self._asent(sent))
-        except StopIteration as end:
-            result: R = end.value
-            return result
 
     async def _asent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         began, patience, side = first_asked(), self._place.patience, self._async.here()
@@ -204,7 +187,7 @@ class RedisStore:
             return await self.acall(command)
         result = self._dialogue.answer(command, reply)
         keys = lacks(command, result)
-        return await self._arun(self._dialogue.filled(result, keys)) if keys else result
+        return await afollow(self._dialogue.filled(result, keys), self._asent) if keys else result
 
     def watch(self, topic: Topic) -> Watch:
         """Wakes by pub/sub. For deliveries by a blocking pop, so that one delivery wakes one worker."""
@@ -225,7 +208,7 @@ class RedisStore:
         """Connect; check the server and the namespace, and make it if it is new."""
         try:
             with self._place.opening(self._sync):
-                self._run(self._dialogue.opening())
+                follow(self._dialogue.opening(), self._sent)
         except TypeError as error:  # the client's way to say that it does not know an option of the URL
             raise BadSetup(f"store URL of {self.url} can't be used: {first_line(error)}") from None
         except TROUBLE as error:
@@ -238,14 +221,16 @@ class RedisStore:
         """What the server and the namespace report about themselves. Makes and changes nothing."""
         try:
             with self._place.opening(self._sync):
-                return self._run(examining(self.prefix, self.url, whole=True, replicas=self._dialogue.replicas))
+                return follow(
+                    examining(self.prefix, self.url, whole=True, replicas=self._dialogue.replicas), self._sent
+                )
         except TROUBLE as error:
             raise self._dialogue.trouble(error) from error
 
     def count(self, queues: Sequence[str]) -> Load:
         """How much is in the namespace."""
         try:
-            return self._run(counting(self.prefix, queues))
+            return follow(counting(self.prefix, queues), self._sent)
         except TROUBLE as error:
             raise self._dialogue.trouble(error) from error
 

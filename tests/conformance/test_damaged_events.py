@@ -10,8 +10,8 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.calls import follow
 from batonpass.coordinator.calls.events import Reader
+from batonpass.coordinator.following import follow
 from tests.harness.bench import Bench
 
 DAMAGES: dict[str, Mapping[str, str]] = {

@@ -10,7 +10,8 @@ import batonpass as bp
 from batonpass.contracts import event as kinds
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book
-from batonpass.coordinator.calls import follow, items, schedules
+from batonpass.coordinator.calls import items, schedules
+from batonpass.coordinator.following import follow
 from tests.harness.bench import MINUTE, Bench
 
 HOUR, NAMES = 60 * MINUTE, ["nightly", "nightly\0", "", "a:b\n*{x}", "ü" * 300]

@@ -11,9 +11,9 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator.book import open_declaration
-from batonpass.coordinator.calls import follow
 from batonpass.coordinator.calls.declaring import declaring
 from batonpass.coordinator.commands import Command, Declare, Declared
+from batonpass.coordinator.following import follow
 
 from .serving import DEADLINE, serving
 

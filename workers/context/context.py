@@ -18,7 +18,7 @@ from ...contracts.errors import NoJob
 from ...contracts.fanout import Failures, Wait
 from ...contracts.handoff import Handoff
 from ...contracts.options import AskOptions
-from ...coordinator.calls import afollow, follow
+from ...coordinator.following import afollow, follow
 from ..spans import call_span
 from ..threads import in_thread
 from .asking import terms_of

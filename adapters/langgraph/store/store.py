@@ -8,11 +8,12 @@ from typing import Any
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
 from ....contracts.errors import BadSetup
-from ....coordinator.calls import Call, afollow, follow
+from ....coordinator.calls import Call
 from ....coordinator.calls.freeing import Freeing
 from ....coordinator.coded.codec import Codec
 from ....coordinator.coded.opening import store_at
 from ....coordinator.commands import Reap
+from ....coordinator.following import afollow, follow
 from ....coordinator.store import Store
 from ..handles import Handles, Opening
 from .operations import Operations
