@@ -161,16 +161,16 @@ class _Orders:
     async def by_changes(self, sources: Sources) -> None:
         """Take the order to restart when the code changes."""
         path = await sources.change()
-        if not self._stop.is_set():
-            self._why = f"{path} changed: running jobs are given back at their next checkpoint, then this restarts"
-            self.again = True
-            self._stop.set()
+        self._restart(f"{path} changed: running jobs are given back at their next checkpoint, then this restarts")
 
     async def by_threads(self, left: LeftBehind) -> None:
         """Take the order to restart when too many threads don't end."""
         await left.full()
+        self._restart("too many threads are left behind: running jobs are given back, and this process restarts")
+
+    def _restart(self, why: str) -> None:
         if not self._stop.is_set():
-            self._why = "too many threads are left behind: running jobs are given back, and this process restarts"
+            self._why = why
             self.again = True
             self._stop.set()
 

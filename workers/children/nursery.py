@@ -64,14 +64,10 @@ class Nursery:
 
     async def birth(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
         """A new child that is ready. `BadSetup` if it doesn't become ready."""
-        try:
-            return await self._birth(gone)
-        except _Gone:
-            pass
-        try:
-            return await self._birth(gone)
-        except _Gone:
-            raise BadSetup("the process that forks children has died twice") from None
+        for _ in range(2):
+            with suppress(_Gone):
+                return await self._birth(gone)
+        raise BadSetup("the process that forks children has died twice")
 
     async def _birth(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
         await self.open()

@@ -37,6 +37,17 @@ from .error_place import raised_in
 from .refused_handoffs import Held, Onward, OverLimit, allowed
 from .transcript import onward_transcript
 
+# The reasons for errors that would come back with every attempt. The first that fits counts.
+_LASTING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    ((OverLimit, OverBudget), "chain_guard"),
+    (ContractViolation, "contract"),
+    (UnknownAgent, "unknown_agent"),
+    (Corrupted, "corrupted"),
+    (Unanswered, "unanswered"),
+    (Ambiguous, "ambiguous"),
+    (ChildrenFailed, CHILDREN),
+    ((Refused, StepMismatch), "refused"),
+)
 # Characters of an error's text to keep, with the job and in an event for each attempt.
 _LONGEST = 10_000
 
@@ -175,20 +186,4 @@ def _writable(text: str) -> str:
 
 def _lasting(error: BaseException) -> str | None:
     """Why an error would come back with every attempt. None if it might not."""
-    if isinstance(error, OverLimit | OverBudget):
-        return "chain_guard"
-    if isinstance(error, ContractViolation):
-        return "contract"
-    if isinstance(error, UnknownAgent):
-        return "unknown_agent"
-    if isinstance(error, Corrupted):
-        return "corrupted"
-    if isinstance(error, Unanswered):
-        return "unanswered"
-    if isinstance(error, Ambiguous):
-        return "ambiguous"
-    if isinstance(error, ChildrenFailed):
-        return CHILDREN
-    if isinstance(error, Refused | StepMismatch):
-        return "refused"
-    return None
+    return next((reason for kinds, reason in _LASTING if isinstance(error, kinds)), None)
