@@ -15,7 +15,7 @@ import anyio
 
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint, Snapshot
-from ..contracts.errors import Canceled, Fenced, Unavailable
+from ..contracts.errors import BatonpassError, Canceled, Fenced, Unavailable
 from ..contracts.handoff import Answer, Envelope
 from ..contracts.job import Lease
 from ..contracts.names import mint, partition_of
@@ -283,17 +283,9 @@ class LeaseSession:
         while True:
             try:
                 return self._heard(self._store.call(command))
-            except Ungrounded:
-                command = self._grounded(command)
-                continue
-            except Fenced as lost:
-                self._lost = self._heard(lost)
-                raise
-            except Unavailable as error:
-                if (pause := next(pauses, None)) is None:
-                    raise
-                self._tell(error)
-                time.sleep(pause)
+            except BatonpassError as error:
+                command, pause = self._again(command, error, pauses)
+            time.sleep(pause)
             self.check_lease()
 
     async def awrite(self, command: Command[R]) -> R:
@@ -305,23 +297,22 @@ class LeaseSession:
         while True:
             try:
                 return self._heard(await self._store.acall(command))
-            except Ungrounded:
-                command = self._grounded(command)
-                continue
-            except Fenced as lost:
-                self._lost = self._heard(lost)
-                raise
-            except Unavailable as error:
-                if (pause := next(pauses, None)) is None:
-                    raise
-                self._tell(error)
-                await anyio.sleep(pause)
+            except BatonpassError as error:
+                command, pause = self._again(command, error, pauses)
+            await anyio.sleep(pause)
             self.check_lease()
 
-    def _tell(self, error: Unavailable) -> None:
-        """Log that writes fail. Nobody else would, because a full server still accepts heartbeats."""
-        if self.trouble is not None:
+    def _again(self, command: Command[R], error: BatonpassError, pauses: Iterator[float]) -> tuple[Command[R], float]:
+        """What to write after an error, and in how many seconds. Raises the error if that is pointless."""
+        if isinstance(error, Ungrounded):
+            return self._grounded(command), 0.0
+        if isinstance(error, Fenced):
+            self._lost = self._heard(error)
+        if not isinstance(error, Unavailable) or (pause := next(pauses, None)) is None:
+            raise error
+        if self.trouble is not None:  # logged here: nobody else would, because a full server still accepts heartbeats
             self.trouble.met(self.fence.lease_id, error)
+        return command, pause
 
     def _heard(self, answer: R) -> R:
         """The store answered."""
