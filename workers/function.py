@@ -15,6 +15,7 @@ from ..contracts.errors import ContractViolation
 from ..contracts.outcome import FannedOut, Finished, Outcome, Suspended
 from ..coordinator.session import Session
 from .context.asking import Asking
+from .context.base import pause_noted
 from .context.context import Context
 from .context.fan_out import Spawning
 from .context.steps import Pause
@@ -36,14 +37,11 @@ class FunctionAdapter:
                 raise
         else:
             # The agent may have taken one for a result, as asyncio.gather(..., return_exceptions=True) does.
-            pause = context._steps.pause
-        match pause:
-            case Asking() as asking:
-                return Suspended(asking.question, asking.snapshot(), asking.terms)
-            case Spawning() as spawning:
-                return FannedOut(spawning.fan_out, spawning.record, spawning.snapshot())
-            case _:
-                pass
+            pause = pause_noted(ctx)
+        if isinstance(pause, Asking):
+            return Suspended(pause.question, pause.snapshot(), pause.terms)
+        if isinstance(pause, Spawning):
+            return FannedOut(pause.fan_out, pause.record, pause.snapshot())
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not is_outcome(result):

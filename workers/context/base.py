@@ -19,7 +19,7 @@ from ..session import LeaseSession
 from .asking import asking, elsewhere
 from .effects import Act, Unsure, effecting, idempotency_key
 from .fan_out import Joining, joining
-from .steps import Steps
+from .steps import Pause, Steps
 
 if TYPE_CHECKING:
     from ...contracts.transcript import Transcript
@@ -50,7 +50,7 @@ class BaseContext:
             self._steps = steps
 
     @cached_property
-    def _steps(self) -> Steps:
+    def _steps(self) -> Steps:  # made on first use: most agents record nothing
         return Steps(self._session, own_state=self._agent.kind == "function")
 
     @property
@@ -192,3 +192,9 @@ class BaseContext:
         if self._agent.kind != "function":
             raise elsewhere(self._agent.kind)
         return asking(self._steps, self._session, question, terms, key)
+
+
+def pause_noted(context: BaseContext) -> Pause | None:
+    """What the run waits for, if its code has asked for something."""
+    steps: Steps | None = vars(context).get("_steps")
+    return steps.pause if steps else None
