@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, cast
+from typing import cast
 
 from ..contracts.contract import ContractRef
 from ..contracts.job import BANDS
 from ..contracts.worker import WorkerInfo
 from .book import Declaration, queue_of, readable
-from .checkup import Load, Queued
+from .checkup import Examines, Load, Queued
 from .coded.store import CodedStore
 from .commands import Declared
 from .presence import Present, open_present
@@ -20,16 +20,10 @@ _OLDER = 10
 Taker = tuple[str, ContractRef]
 
 
-class Counts(Protocol):
-    """A store that, once it is open, says who takes from its queues. All do: it is no command, and changes nothing."""
-
-    def count(self, queues: Sequence[str]) -> Load: ...
-
-
 def workers_of(store: Store) -> list[WorkerInfo]:
     """All live workers of an open store's namespace."""
     queues = queues_of(takers(readable(store.call(Declared()))))
-    counting = cast("Counts", store.inner if isinstance(store, CodedStore) else store)
+    counting = cast("Examines", store.inner if isinstance(store, CodedStore) else store)
     return live_workers(counting.count([queue for names in queues.values() for queue in names]), queues)
 
 
