@@ -6,9 +6,9 @@ from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import contract_ref, dump_payload
 from batonpass.contracts.handoff import Envelope
 from batonpass.contracts.names import mint
+from batonpass.coordinator.blobs import open_envelope, seal_envelope
 from batonpass.coordinator.book import target
 from batonpass.coordinator.commands import Claim, Submit
-from batonpass.coordinator.letters import open_envelope, seal_envelope
 from batonpass.coordinator.store import Store
 from batonpass.workers.session import LeaseSession
 from benchmarks.agents import Topic

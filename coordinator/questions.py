@@ -10,10 +10,10 @@ from ..contracts.contract import ContractRef, contract_ref
 from ..contracts.errors import Corrupted
 from ..contracts.inbox import MISSING, AskTerms, InboxItem
 from ..contracts.understood import understood
+from .blobs import open_blob, seal_blob
 from .book import parse_ref
 from .coded.codec import MissingKey
 from .commands import Fence, NewCheckpoint, Suspend
-from .letters import open_letter, seal_letter
 from .rows import JobRow
 from .snapshots import from_ms
 
@@ -40,12 +40,12 @@ def suspending(fence: Fence, question: Any, terms: AskTerms, kind: str, last: Ne
     about = [kind, str(ref) if ref else "", dict(schema) if schema else None, list(terms.options), terms.error]
     return Suspend(
         fence,
-        seal_letter(question, path="question"),
+        seal_blob(question, path="question"),
         last,
-        terms=seal_letter(about, path="question"),
+        terms=seal_blob(about, path="question"),
         assignee=terms.assignee,
         timeout=terms.timeout,
-        otherwise=b"" if terms.default is MISSING else seal_letter(terms.default, path="default"),
+        otherwise=b"" if terms.default is MISSING else seal_blob(terms.default, path="default"),
         escalation="\n".join(f"{wait} {name}" for name, wait in terms.escalation),
     )
 
@@ -55,7 +55,7 @@ def wanted(row: JobRow) -> Wanted:
     """What is stored about a job's question besides the question itself."""
     if not row.terms:
         return Wanted()
-    kind, ref, schema, options, error = open_letter(row.terms, of=f"the terms of job {row.id}")
+    kind, ref, schema, options, error = open_blob(row.terms, of=f"the terms of job {row.id}")
     return Wanted(kind, parse_ref(ref) if ref else None, schema, tuple(options), error)
 
 
@@ -91,13 +91,13 @@ def item(row: JobRow) -> InboxItem:
 @understood("the question of job {0.id}")
 def _told(row: JobRow) -> tuple[Wanted, Any, Any]:
     """The wanted contract, the question, and the default answer, as stored."""
-    default = open_letter(row.otherwise, of=f"the default answer to job {row.id}") if row.otherwise else None
+    default = open_blob(row.otherwise, of=f"the default answer to job {row.id}") if row.otherwise else None
     return wanted(row), question_of(row), default
 
 
 def question_of(row: JobRow) -> Any:
     """What a job asks, as people are shown it."""
-    question: Any = open_letter(row.question, of=f"the question of job {row.id}")
+    question: Any = open_blob(row.question, of=f"the question of job {row.id}")
     asked = question
     if isinstance(asked, dict) and _CREWAI_CALL in asked and wanted(row).kind == "crewai":
         return {name: value for name, value in question.items() if name != _CREWAI_CALL}

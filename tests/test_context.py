@@ -13,8 +13,8 @@ import pytest
 from anyio import to_thread
 
 import batonpass as bp
+from batonpass.coordinator.blobs import open_envelope
 from batonpass.coordinator.commands import ReadJob
-from batonpass.coordinator.letters import open_envelope
 
 from .workers.serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import batonpass as bp
 from batonpass.contracts.guard import rounds, shown
 from batonpass.contracts.handoff import Envelope
-from batonpass.coordinator.letters import open_envelope, seal_envelope, seal_letter
+from batonpass.coordinator.blobs import open_envelope, seal_blob, seal_envelope
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 # Few agents, so that loops are common, and some paths that are loops on purpose.
@@ -118,7 +118,7 @@ def test_it_travels_in_the_envelope(envelope: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("transcript", [[], [{"messages": []}]])
 def test_an_envelope_from_before_there_were_guards_has_the_default(transcript: list[Any]) -> None:
-    old = seal_letter(["a", 1, b"j{}", ["a"], None, None, {}, *transcript], path="envelope")
+    old = seal_blob(["a", 1, b"j{}", ["a"], None, None, {}, *transcript], path="envelope")
     opened = open_envelope(old, of="it")
     assert (opened.guard, opened.spent) == (bp.Guard(), bp.Spent())
     assert opened.transcript == (transcript[0] if transcript else None)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.blobs import open_envelope
 from batonpass.coordinator.commands import ReadJob
-from batonpass.coordinator.letters import open_envelope
 from batonpass.testing import context, serving
 
 from .cli.commandline import CommandLine

@@ -25,10 +25,10 @@ from ..contracts.errors import (
     Unavailable,
 )
 from ..contracts.handoff import Envelope
+from ..coordinator.blobs import open_envelope
 from ..coordinator.book import Book
 from ..coordinator.coded.codec import MissingKey, Unproven
 from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Spawn, Suspend
-from ..coordinator.letters import open_envelope
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store

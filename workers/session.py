@@ -20,10 +20,10 @@ from ..contracts.handoff import Answer, Envelope
 from ..contracts.job import Lease
 from ..contracts.names import mint, partition_of
 from ..contracts.transcript_losses import Losses
+from ..coordinator.blobs import open_blob, seal_blob
 from ..coordinator.book import Book
 from ..coordinator.calls.again import as_drafted
 from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Spawn, Suspend
-from ..coordinator.letters import open_letter, seal_letter
 from ..coordinator.loops import running_loop
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
@@ -52,11 +52,11 @@ class Drained(Fenced):
 
 
 def _question(row: JobRow) -> Any:
-    return open_letter(row.question, of=f"the question of job {row.id}")
+    return open_blob(row.question, of=f"the question of job {row.id}")
 
 
 def _answer(row: JobRow) -> Answer:
-    value = open_letter(row.answer, of=f"the answer to job {row.id}")
+    value = open_blob(row.answer, of=f"the answer to job {row.id}")
     return Answer(_question(row), value, is_default=row.answered == f"{row.asked} default")
 
 
@@ -109,7 +109,7 @@ class LeaseSession:
         self.checkpoint = app.migrated(mine) if app and mine else mine
         self.tip_id = row.tip
         about = f"of job {row.id}"
-        self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
+        self._journal = {key: open_blob(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
         self.budget = Budget(self._journal)
         self.unanswered = bool(row.question) and row.answered == f"{row.asked} timeout"
         if self.unanswered:
@@ -217,7 +217,7 @@ class LeaseSession:
 
     def _emitting(self, values: Sequence[Any]) -> Emit:
         self.check()
-        return Emit(self.fence, tuple(seal_letter(value, path="emitted") for value in values))
+        return Emit(self.fence, tuple(seal_blob(value, path="emitted") for value in values))
 
     def check(self) -> None:
         """Raise if the attempt has ended, the lease is known to be lost, or the budget is exceeded."""
@@ -347,7 +347,7 @@ class LeaseSession:
 
 def packed(records: Mapping[str, Any]) -> dict[str, bytes]:
     """Journal records as stored."""
-    return {key: seal_letter(value, path=f"record {key!r}") for key, value in records.items()}
+    return {key: seal_blob(value, path=f"record {key!r}") for key, value in records.items()}
 
 
 def _pauses() -> Iterator[float]:

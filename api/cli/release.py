@@ -12,10 +12,10 @@ from batonpass.contracts.contract import Contract, ContractRef, contract_ref
 from batonpass.contracts.errors import BatonpassError, Corrupted, NotFound
 from batonpass.contracts.job import JobState
 from batonpass.contracts.worker import WorkerInfo
+from batonpass.coordinator.blobs import open_envelope
 from batonpass.coordinator.book import Book, Declaration, parse_ref
 from batonpass.coordinator.checkup import Finding, Level
 from batonpass.coordinator.commands import ListJobs
-from batonpass.coordinator.letters import open_envelope
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 

@@ -11,10 +11,10 @@ from ...contracts.errors import BadSetup, WrongState
 from ...contracts.guard import Guard
 from ...contracts.job import JobInfo, JobState
 from ...contracts.names import mint, partition_of
+from ..blobs import open_envelope, seal_envelope
 from ..book import Book, target
 from ..commands import ListJobs, Redrive, Target
 from ..editing import check_payload
-from ..letters import open_envelope, seal_envelope
 from ..parts.bases import Bases
 from ..rows import JobRow
 from . import Call

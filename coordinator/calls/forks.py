@@ -11,9 +11,9 @@ from ...contracts.errors import BadSetup, ContractViolation, Corrupted, KeyConfl
 from ...contracts.handoff import Envelope
 from ...contracts.names import digest, home, is_id, mint
 from ...contracts.transcript_losses import Losses
+from ..blobs import open_envelope
 from ..book import Book
 from ..commands import Import, Restore
-from ..letters import open_envelope
 from ..parts.bases import Bases
 from ..parts.nodes import value
 from ..refusals import Ungrounded

@@ -10,9 +10,9 @@ from ...contracts.errors import ContractViolation, NotFound, WrongState
 from ...contracts.inbox import InboxItem
 from ...contracts.job import JobState
 from ...contracts.names import is_id
+from ..blobs import seal_blob
 from ..book import Book
 from ..commands import AnswerJob, Inbox
-from ..letters import seal_letter
 from ..questions import item, question_of, wanted
 from ..refusals import refusal
 from ..rows import JobRow
@@ -60,7 +60,7 @@ def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call
         raise refusal("not_asking", job_id, row.state)
     asked = asked or row.asked  # no other one that it asks by the time that this arrives
     try:
-        yield AnswerJob(job_id, seal_letter(plain, path="answer"), asked)
+        yield AnswerJob(job_id, seal_blob(plain, path="answer"), asked)
     except WrongState as refused:
         row = yield from look(job_id)
         if row.state != JobState.INPUT_REQUIRED:

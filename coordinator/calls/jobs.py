@@ -30,11 +30,11 @@ from ...contracts.nothing import nothing
 from ...contracts.options import SubmitOptions
 from ...contracts.part import Part
 from ...contracts.understood import understood
+from ..blobs import open_blob, open_envelope, seal_envelope, seal_plain
 from ..book import Book, lane_within, parse_ref, queue_of, target
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
-from ..letters import open_envelope, open_letter, seal_envelope, seal_plain
 from ..questions import question_of
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
@@ -337,14 +337,14 @@ def _spent(row: JobRow, before: Spent) -> Spent:
 @understood("what job {0.id} spent")
 def _spent_till(row: JobRow) -> Spent:
     """What the chain had spent when the job ended last without a result."""
-    _, _, tokens, cost, *_ = open_letter(row.result, of=f"what job {row.id} spent")
+    _, _, tokens, cost, *_ = open_blob(row.result, of=f"what job {row.id} spent")
     return NOTHING.at_least(Spent(tokens, cost))
 
 
 @understood("the result of job {0.id}")
 def _result(row: JobRow) -> tuple[ContractRef, bytes, Spent]:
     """The result's contract and payload, and what the chain has spent in all."""
-    name, version, data, *spent = open_letter(row.result, of=f"the result of job {row.id}")
+    name, version, data, *spent = open_blob(row.result, of=f"the result of job {row.id}")
     return ContractRef(name, version), data, Spent(*spent[0][:2]) if spent else NOTHING
 
 
@@ -353,7 +353,7 @@ def streamed(job_id: str, after: str) -> Call[tuple[list[Part], bool]]:
     row = yield from look(job_id)
     rows: list[StreamRow] = yield ReadStream(row.id, after, _PAGE)
     of = f"what job {row.id} streamed"
-    found = [Part(data=open_letter(each.data, of=of), cursor=each.position) for each in rows]
+    found = [Part(data=open_blob(each.data, of=of), cursor=each.position) for each in rows]
     return found, not rows and JobState(row.state).ended
 
 

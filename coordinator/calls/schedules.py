@@ -28,10 +28,10 @@ from ...contracts.options import SubmitOptions
 from ...contracts.schedule import CatchUp, Schedule
 from ...contracts.understood import understood
 from .. import cron as times
+from ..blobs import open_blob, seal_blob
 from ..book import Book
 from ..commands import ListItems, ReadItems, WriteItems
 from ..items import SCHEDULES, ItemChange, ItemName, ItemNews, ItemPage, ItemRow
-from ..letters import open_letter, seal_letter
 from ..snapshots import from_ms
 from . import Call, jobs
 from .inputs import text
@@ -85,7 +85,7 @@ def put(
     jobs.terms(options)
     contract, data = yield from book.address(agent, payload)
     about = {"agent": agent, "payload": dict(load_mapping(contract, data)), "cron": cron, "timezone": timezone}
-    sealed = seal_letter({**about, "catch_up": catch_up, "options": dict(options)}, path=f"schedule {name!r}")
+    sealed = seal_blob({**about, "catch_up": catch_up, "options": dict(options)}, path=f"schedule {name!r}")
     [row] = yield ReadItems((_defined(name),))
     if row is None or row.value != sealed:
         yield WriteItems((ItemChange(_defined(name), sealed),))
@@ -213,7 +213,7 @@ def _payload(book: Book, schedule: Schedule) -> object:
 
 
 def _note(schedule: Schedule, due: int, job: str | None, error: str | None, news: ItemNews | None = None) -> Call[None]:
-    noted = seal_letter({"due": due, "job": job, "error": error}, path=f"schedule {schedule.name!r}")
+    noted = seal_blob({"due": due, "job": job, "error": error}, path=f"schedule {schedule.name!r}")
     yield WriteItems((ItemChange(_noted(schedule.name), noted),), news)
 
 
@@ -236,7 +236,7 @@ def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:
 @understood("a schedule")
 def _schedule(row: ItemRow, noted: ItemRow | None, now: int) -> Schedule:
     name = row.name.key
-    about: dict[str, Any] = open_letter(row.value, of=f"schedule {name!r}")
+    about: dict[str, Any] = open_blob(row.value, of=f"schedule {name!r}")
     last = _last(name, noted)
     coming = times.following(about["cron"], about["timezone"], min(_since(row, noted, now), now))
     return Schedule(
@@ -251,7 +251,7 @@ def _schedule(row: ItemRow, noted: ItemRow | None, now: int) -> Schedule:
 
 
 def _last(name: str, noted: ItemRow | None) -> Mapping[str, Any]:
-    return open_letter(noted.value, of=f"the last time of schedule {name!r}") if noted else _NEVER
+    return open_blob(noted.value, of=f"the last time of schedule {name!r}") if noted else _NEVER
 
 
 def _since(row: ItemRow, noted: ItemRow | None, now: int) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.letters import seal_letter
+from batonpass.coordinator.blobs import seal_blob
 from batonpass.coordinator.operations.jobs import SUSPECT
 from batonpass.coordinator.rows import Delivery
 from tests.harness.bench import MINUTE, Bench, fence_of, new_target
@@ -38,11 +38,11 @@ def _expire(bench: Bench, fence: c.Fence) -> None:
 
 def _answer(bench: Bench, fence: c.Fence) -> None:
     bench.suspend(fence)
-    bench.do(c.AnswerJob(fence.job_id, seal_letter("yes", path="answer")))
+    bench.do(c.AnswerJob(fence.job_id, seal_blob("yes", path="answer")))
 
 
 def _let_time_answer(bench: Bench, fence: c.Fence, **otherwise: Any) -> None:
-    bench.do(c.Suspend(fence, seal_letter("sure?", path="question"), timeout=1000, **otherwise))
+    bench.do(c.Suspend(fence, seal_blob("sure?", path="question"), timeout=1000, **otherwise))
     bench.clock.advance(1000)
     bench.do(c.Reap())
 
@@ -69,7 +69,7 @@ AHEAD: dict[str, Callable[[Bench, c.Fence], object]] = {
     "crashed": lambda bench, fence: bench.do(c.Release(fence, "it died")),
     "lease expired": _expire,
     "answered": _answer,
-    "default answer": lambda bench, fence: _let_time_answer(bench, fence, otherwise=seal_letter("no", path="answer")),
+    "default answer": lambda bench, fence: _let_time_answer(bench, fence, otherwise=seal_blob("no", path="answer")),
     "unanswered": _let_time_answer,
     "joined": _join,
 }

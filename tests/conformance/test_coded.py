@@ -10,10 +10,10 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.blobs import open_blob, seal_blob
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.coded.store import CodedStore
-from batonpass.coordinator.letters import open_letter, seal_letter
 from batonpass.coordinator.sync_client import SyncCoordinator
 from tests.conformance.test_damage import _flip
 from tests.harness.bench import Bench, fence_of, new_target
@@ -144,14 +144,14 @@ def test_what_is_not_protected_is_refused_unless_accepted(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("codec", [_CODECS["encrypt"], _CODECS["sign"]], ids=["encrypt", "sign"])
-def test_letters_that_nobody_signed_are_refused(bench: Bench, codec: dict[str, Any]) -> None:
+def test_blobs_that_nobody_signed_are_refused(bench: Bench, codec: dict[str, Any]) -> None:
     """Somebody who can write to the store, but has no key, can't make a payload or a result that would be believed."""
     fence = bench.start()
-    bench.do(c.Complete(fence, seal_letter(["desk.report", 1, b'j{"body": "forged"}'], path="result")))
+    bench.do(c.Complete(fence, seal_blob(["desk.report", 1, b'j{"body": "forged"}'], path="result")))
     row = CodedStore(bench.store, bp.Codec(**codec)).call(c.ReadJob(fence.job_id))
-    for letter in (row.result, row.envelope):
+    for blob in (row.result, row.envelope):
         with pytest.raises(bp.Corrupted):
-            open_letter(letter, of="it")
+            open_blob(blob, of="it")
 
 
 def test_a_damaged_record_does_not_take_other_deliveries_along(bench: Bench) -> None:

@@ -9,8 +9,8 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.codec import pack
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.blobs import open_blob, open_envelope
 from batonpass.coordinator.coded.codec import MissingKey, Unproven
-from batonpass.coordinator.letters import open_envelope, open_letter
 from batonpass.coordinator.place_writes import close_write, open_write
 from batonpass.coordinator.rows import Place, Write
 from tests.conformance.test_items_coded import coded
@@ -120,7 +120,7 @@ def test_who_has_opened_something_knows_what_is_damaged(bench: Bench) -> None:
         found: list[type[Exception]] = []
         for job in (forged, plain, true, forged, plain):
             try:
-                open_letter(ours.job(job).envelope, of="it")
+                open_blob(ours.job(job).envelope, of="it")
             except bp.Corrupted as error:
                 found.append(type(error))
         assert found == [Unproven, Unproven, bp.Corrupted, bp.Corrupted]

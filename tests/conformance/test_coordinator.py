@@ -11,8 +11,8 @@ import batonpass as bp
 from batonpass.contracts.contract import ContractRef, Payload, load_payload
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.blobs import open_envelope
 from batonpass.coordinator.calls.jobs import seal_result
-from batonpass.coordinator.letters import open_envelope
 from tests.harness.bench import MINUTE, Bench, fence_of
 
 

@@ -9,7 +9,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.letters import seal_letter
+from batonpass.coordinator.blobs import seal_blob
 from tests.harness.bench import MINUTE, Bench, new_target
 
 EXPIRES = c.Terms(expires=MINUTE)
@@ -40,7 +40,7 @@ def test_what_was_started_does_not_expire(bench: Bench) -> None:
 
 
 def _waits(bench: Bench, fence: c.Fence) -> None:
-    bench.do(c.Suspend(fence, seal_letter("sure?", path="question")))
+    bench.do(c.Suspend(fence, seal_blob("sure?", path="question")))
 
 
 STATES: dict[str, Callable[[Bench, c.Fence], object]] = {

@@ -9,7 +9,7 @@ from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.contract import load_payload
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.letters import open_envelope
+from batonpass.coordinator.blobs import open_envelope
 from batonpass.coordinator.snapshots import open_checkpoint
 from batonpass.workers.session import LeaseSession
 from tests.harness.bench import MINUTE, Bench, commit_of

@@ -15,9 +15,9 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.blobs import open_blob, seal_blob
 from batonpass.coordinator.coded.frames import frame, unframe
 from batonpass.coordinator.coded.store import CodedStore
-from batonpass.coordinator.letters import open_letter, seal_letter
 from batonpass.coordinator.operations.checkpoints import spans_of
 from batonpass.coordinator.parts.spans import Span
 from batonpass.coordinator.rows import CheckpointRow
@@ -146,16 +146,16 @@ def test_a_true_frame_in_anothers_place(behind: _Behind) -> None:
         behind.restore(id_)
 
 
-def _letters(behind: _Behind, *, forger: bool) -> dict[str, bytes]:
-    """What the key's holder reads of a job whose every letter was written by one side."""
+def _blobs(behind: _Behind, *, forger: bool) -> dict[str, bytes]:
+    """What the key's holder reads of a job whose every blob was written by one side."""
     fence = behind.bench.take() if behind.do(_submit(), forger=forger) else None
     assert fence is not None
-    behind.do(c.Record(fence, {"step": seal_letter("done", path="r")}), forger=forger)
-    behind.do(c.Suspend(fence, seal_letter("sure?", path="q")), forger=forger)
-    behind.do(c.AnswerJob(fence.job_id, seal_letter("yes", path="a")), forger=forger)
+    behind.do(c.Record(fence, {"step": seal_blob("done", path="r")}), forger=forger)
+    behind.do(c.Suspend(fence, seal_blob("sure?", path="q")), forger=forger)
+    behind.do(c.AnswerJob(fence.job_id, seal_blob("yes", path="a")), forger=forger)
     [delivery] = behind.do(c.Claim("w", ((new_target().queue, 60_000),), (mint("l"),)))
     read: dict[str, bytes] = {**delivery.journal, "question": delivery.job.question, "answer": delivery.job.answer}
-    behind.do(c.Complete(fence_of(delivery), seal_letter("result", path="r")), forger=forger)
+    behind.do(c.Complete(fence_of(delivery), seal_blob("result", path="r")), forger=forger)
     row = behind.do(c.ReadJob(fence.job_id))
     return {**read, "envelope": row.envelope, "result": row.result}
 
@@ -165,19 +165,19 @@ def _submit() -> c.Submit:
     return c.Submit(job_id=job_id, thread=job_id, target=new_target())
 
 
-def test_letters_with_anothers_signature(behind: _Behind) -> None:
-    for letter in _letters(behind, forger=False).values():
-        open_letter(letter, of="it")
-    for name, letter in _letters(behind, forger=True).items():
+def test_blobs_with_anothers_signature(behind: _Behind) -> None:
+    for blob in _blobs(behind, forger=False).values():
+        open_blob(blob, of="it")
+    for name, blob in _blobs(behind, forger=True).items():
         with pytest.raises(bp.Corrupted, match=f"{name}.* is not what was"):
-            open_letter(letter, of=name)
+            open_blob(blob, of=name)
 
 
 def test_a_true_letter_in_anothers_place(behind: _Behind) -> None:
-    """The result of one job as that of another, and one letter of a job as another."""
+    """The result of one job as that of another, and one blob of a job as another."""
     behind.do(_submit())
     first = behind.bench.take()
-    behind.do(c.Complete(first, seal_letter("approved", path="result")))
+    behind.do(c.Complete(first, seal_blob("approved", path="result")))
     raw = behind.bench.job(first.job_id)
     behind.do(_submit())
     second = behind.bench.take()
@@ -187,7 +187,7 @@ def test_a_true_letter_in_anothers_place(behind: _Behind) -> None:
     [delivery] = behind.do(c.Claim("w", ((new_target().queue, 60_000),), (mint("l"),)))
     behind.bench.do(c.Complete(fence_of(delivery), raw.result))
     read = behind.do(c.ReadJob(second.job_id))
-    for letter in (delivery.journal["step"], delivery.job.question, delivery.job.answer, read.result):
+    for blob in (delivery.journal["step"], delivery.job.question, delivery.job.answer, read.result):
         with pytest.raises(bp.Corrupted):
-            open_letter(letter, of="it")
-    assert open_letter(behind.do(c.ReadJob(first.job_id)).result, of="it") == "approved"
+            open_blob(blob, of="it")
+    assert open_blob(behind.do(c.ReadJob(first.job_id)).result, of="it") == "approved"

@@ -9,7 +9,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.letters import seal_letter
+from batonpass.coordinator.blobs import seal_blob
 from batonpass.coordinator.rows import Delivery
 from tests.conformance.test_leftovers import kept
 from tests.harness.bench import MINUTE, Bench, fence_of, new_target
@@ -23,7 +23,7 @@ RATE = c.Limits(LANE, count=1, per=MINUTE)
 DAYS = 10 * 24 * 60 * MINUTE
 # What a store keeps for itself.
 _OWN = ("namespace", ":schema", ":epoch", ":rewound", ":partitions")
-ASKS = seal_letter("sure?", path="question")
+ASKS = seal_blob("sure?", path="question")
 
 
 def claim(bench: Bench, wanted: int = 9, *, limits: c.Limits = ONE, lease: int = DAYS) -> list[Delivery]:

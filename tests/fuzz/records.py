@@ -22,6 +22,7 @@ from batonpass.contracts.handoff import Envelope
 from batonpass.contracts.inbox import AskTerms
 from batonpass.contracts.names import home, mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.blobs import open_blob, open_envelope, seal_blob, seal_envelope
 from batonpass.coordinator.book import Book, close_declaration, open_declaration
 from batonpass.coordinator.bundles.file import BundleReader
 from batonpass.coordinator.bundles.records import (
@@ -42,7 +43,6 @@ from batonpass.coordinator.bundles.records import (
 from batonpass.coordinator.calls.events import read as read_event
 from batonpass.coordinator.calls.webhooks import read as read_webhook
 from batonpass.coordinator.items import ItemName, ItemRow
-from batonpass.coordinator.letters import open_envelope, open_letter, seal_envelope, seal_letter
 from batonpass.coordinator.memory.store import MemoryStore
 from batonpass.coordinator.parts.spans import Append, read_spans
 from batonpass.coordinator.presence import Present, close_present, open_present
@@ -111,12 +111,12 @@ def _whole(samples: list[bytes], read: Callable[[bytes], Any]) -> Kind:
     return Kind([{"data": data} for data in samples], lambda parts: read(parts["data"]))
 
 
-def _letters(samples: list[bytes], read: Callable[..., Any]) -> Kind:
+def _blobs(samples: list[bytes], read: Callable[..., Any]) -> Kind:
     def forge(parts: dict[str, bytes], changed: str) -> dict[str, bytes]:
         body = parts["data"][17:]
         return {"data": FORMAT + content_hash(body) + body}
 
-    return Kind([{"data": data} for data in samples], lambda parts: read(parts["data"], of="the letter"), forge)
+    return Kind([{"data": data} for data in samples], lambda parts: read(parts["data"], of="the blob"), forge)
 
 
 def _checkpoints() -> Kind:
@@ -187,14 +187,14 @@ def _items() -> dict[str, Kind]:
 
     name = ItemName(("a", "b"), "k")
     vectors = Vectors({"dims": 3, "embed": lambda texts: [[1.0, 2.0, 3.0] for _ in texts]})
-    values = [seal_letter(state, path="value") for state in STATES if isinstance(state, dict)]
+    values = [seal_blob(state, path="value") for state in STATES if isinstance(state, dict)]
     indexes = [vectors.seal([[1.0, 2.0, 3.0]] * count) for count in (1, 5)]
 
     def scores(data: bytes, of: str) -> Any:
         return vectors.scores([1.0, 0.0, 0.0], [ItemRow(name, b"", 1, 2, index=data)])
 
-    read = _letters(values, lambda data, of: value_of(ItemRow(name, data, 1, 2), of=of))
-    return {"item": read, "index": _letters(indexes, scores)}
+    read = _blobs(values, lambda data, of: value_of(ItemRow(name, data, 1, 2), of=of))
+    return {"item": read, "index": _blobs(indexes, scores)}
 
 
 def _webhooks() -> list[bytes]:
@@ -267,9 +267,9 @@ def kinds() -> dict[str, Kind]:
     payloads = [dump_payload(notes), dump_payload(bp.State.model_validate({"a": (1, {2})}))]
     return {
         "value": _whole([pack(state) for state in STATES], unpack),
-        "letter": _letters([seal_letter(state, path="result") for state in STATES], open_letter),
-        "envelope": _letters([seal_envelope(each) for each in envelopes], open_envelope),
-        "terms of a question": _letters(_terms(), _read_terms),
+        "blob": _blobs([seal_blob(state, path="result") for state in STATES], open_blob),
+        "envelope": _blobs([seal_envelope(each) for each in envelopes], open_envelope),
+        "terms of a question": _blobs(_terms(), _read_terms),
         "checkpoint": _checkpoints(),
         **_items(),
         "event": _events(),

@@ -18,10 +18,10 @@ from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.handoff import Envelope
 from batonpass.contracts.names import digest, mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.blobs import seal_blob, seal_envelope
 from batonpass.coordinator.book import Book, target
 from batonpass.coordinator.calls.jobs import new_partition
 from batonpass.coordinator.client import Coordinator
-from batonpass.coordinator.letters import seal_envelope, seal_letter
 from batonpass.coordinator.rows import CheckpointRow, CommitLine, Delivery, JobRow
 from batonpass.coordinator.seals import read_commit
 from batonpass.coordinator.snapshots import draft
@@ -191,7 +191,7 @@ class Bench:
 
     def suspend(self, fence: c.Fence, question: str = "sure?") -> None:
         """End the delivery with a question."""
-        self.do(c.Suspend(fence, seal_letter(question, path="question")))
+        self.do(c.Suspend(fence, seal_blob(question, path="question")))
 
     @contextmanager
     def nothing_changes(self) -> Iterator[None]:

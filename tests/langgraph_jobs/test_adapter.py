@@ -15,8 +15,8 @@ from langgraph.types import RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
 import batonpass as bp
+from batonpass.coordinator.blobs import seal_blob
 from batonpass.coordinator.commands import AnswerJob
-from batonpass.coordinator.letters import seal_letter
 from batonpass.testing import serving
 
 from ..apps.kit import checkpoints, labels, question
@@ -140,7 +140,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
         with pytest.raises(bp.ContractViolation, match="'perhaps' is not of type 'object'"):
             await job.answer("perhaps")
         # An older client sends one that nobody has checked.
-        await coordinator.store.acall(AnswerJob(job.id, seal_letter("perhaps", path="answer")))
+        await coordinator.store.acall(AnswerJob(job.id, seal_blob("perhaps", path="answer")))
         with anyio.fail_after(10):
             while not [item for item in await coordinator.inbox() if item.error]:
                 await anyio.sleep(0.01)

@@ -20,8 +20,8 @@ from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp,
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassStore
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.blobs import seal_blob
 from batonpass.coordinator.items import SCHEDULES, ItemChange, ItemName
-from batonpass.coordinator.letters import seal_letter
 
 from .memories import Memory, told
 
@@ -130,7 +130,7 @@ def test_what_a_filter_compares_with_may_have_any_names(memory: Memory) -> None:
 def test_what_is_damaged_is_named_and_hides_nothing(url: str, caplog: pytest.LogCaptureFixture) -> None:
     with BatonpassStore.from_url(url) as store:
         store.put(("a",), "good", {"n": 1})
-        for key, value in (("junk", b"\1 something else"), ("no dict", seal_letter([1], path="value")), ("empty", b"")):
+        for key, value in (("junk", b"\1 something else"), ("no dict", seal_blob([1], path="value")), ("empty", b"")):
             store._handles.store().call(c.WriteItems((ItemChange(ItemName(("a",), key), value),)))
             with pytest.raises(bp.Corrupted, match=f"the item '{key}' under"):
                 store.get(("a",), key)

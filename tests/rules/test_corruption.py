@@ -9,7 +9,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.codec import pack
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.letters import open_envelope, open_letter, seal_letter
+from batonpass.coordinator.blobs import open_blob, open_envelope, seal_blob
 from batonpass.coordinator.rows import CheckpointRow
 from batonpass.coordinator.seals import seal
 from batonpass.coordinator.snapshots import open_checkpoint
@@ -95,12 +95,12 @@ def test_a_delivery_with_a_changed_checkpoint_is_not_run_on(bench: Bench) -> Non
 
 def test_letters() -> None:
     """What a job carries: envelope, result, question, answer."""
-    letter = seal_letter({"text": "x" * 50, "n": [1, 2]}, path="answer")
-    assert open_letter(letter, of="it") == {"text": "x" * 50, "n": [1, 2]}
-    for change in changes(letter):
+    blob = seal_blob({"text": "x" * 50, "n": [1, 2]}, path="answer")
+    assert open_blob(blob, of="it") == {"text": "x" * 50, "n": [1, 2]}
+    for change in changes(blob):
         with pytest.raises(bp.Corrupted, match="the answer of job j1"):
-            open_letter(change(letter), of="the answer of job j1")
-    for other in (b"", b"\x01", b"\x07" + letter[1:], pack({})):
+            open_blob(change(blob), of="the answer of job j1")
+    for other in (b"", b"\x01", b"\x07" + blob[1:], pack({})):
         with pytest.raises(bp.Corrupted):
             open_envelope(other, of="the envelope of job j1")
 

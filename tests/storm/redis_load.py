@@ -13,7 +13,7 @@ import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.letters import seal_letter
+from batonpass.coordinator.blobs import seal_blob
 from batonpass.coordinator.snapshots import open_checkpoint
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.urls import open_store
@@ -110,8 +110,8 @@ class Load:
             session.write(c.Complete(fence, made.encode(), last))
             self._notes.note("complete", made)
         elif kind == "suspend":
-            session.write(c.Suspend(fence, seal_letter("sure?", path="question"), last))
-            _patient(lambda: session._store.call(c.AnswerJob(made, seal_letter("yes", path="answer"))))
+            session.write(c.Suspend(fence, seal_blob("sure?", path="question"), last))
+            _patient(lambda: session._store.call(c.AnswerJob(made, seal_blob("yes", path="answer"))))
         elif kind == "cancel":
             _patient(lambda: session._store.call(c.Cancel(made)))
             self._notes.note("cancel", made)

@@ -17,7 +17,7 @@ from tests.rules.test_acknowledged import ROOT
 
 # Where the form of what is stored, and what scripts do, is said.
 _FORMS = (
-    *("coordinator/redis/lua", "coordinator/sqlite/sql", "coordinator/rows.py", "coordinator/letters.py"),
+    *("coordinator/redis/lua", "coordinator/sqlite/sql", "coordinator/rows.py", "coordinator/blobs.py"),
     *("coordinator/seals.py", "coordinator/parts", "contracts/codec.py", "contracts/handoff.py"),
 )
 
@@ -33,9 +33,11 @@ def commit() -> str | None:
 @cache
 def _forms(commit: str) -> dict[str, str]:
     """What decides it, without comments and spaces."""
-    packed = subprocess.run(["git", "archive", commit, "--", *_FORMS], cwd=ROOT, check=True, capture_output=True).stdout
+    folders = ("coordinator", "contracts")  # whole, because a file may have had another name
+    packed = subprocess.run(["git", "archive", commit, *folders], cwd=ROOT, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as tree:
-        texts = {one.name: file.read().decode() for one in tree if (file := tree.extractfile(one))}
+        told = [one for one in tree if one.isfile() and one.name.startswith(_FORMS)]
+        texts = {one.name: file.read().decode() for one in told if (file := tree.extractfile(one))}
     return {name: re.sub(r"^\s*(--|#).*|\s", "", text, flags=re.MULTILINE) for name, text in texts.items()}
 
 

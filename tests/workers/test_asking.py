@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.blobs import seal_blob
 from batonpass.coordinator.commands import AnswerJob
-from batonpass.coordinator.letters import seal_letter
 from batonpass.workers.context.asking import terms_of
 
 from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
@@ -91,7 +91,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
     async with serving(only(judge)) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         first = await asked(coordinator)
-        await coordinator.store.acall(AnswerJob(job.id, seal_letter({"why": "!"}, path="answer")))
+        await coordinator.store.acall(AnswerJob(job.id, seal_blob({"why": "!"}, path="answer")))
         second = await asked(coordinator, first.id)
         assert (first.error, second.question) == (None, "is it good?")
         assert second.error is not None

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.blobs import seal_blob
 from batonpass.coordinator.commands import AnswerJob
-from batonpass.coordinator.letters import seal_letter
 
 from .serving import Ask, Reply, only, reached, serving
 
@@ -239,7 +239,7 @@ async def test_an_answer_is_about_the_try_before_it(store_url: str) -> None:
             await reached(job, bp.JobState.INPUT_REQUIRED)
             assert len(bank.keys) == paid
             # Answers as an older client would, which does not check it.
-            await coordinator.store.acall(AnswerJob(job.id, seal_letter(answer, path="answer")))
+            await coordinator.store.acall(AnswerJob(job.id, seal_blob(answer, path="answer")))
         await reached(job, bp.JobState.INPUT_REQUIRED)
         assert (await job.info()).question == "well?"
         await job.answer("yes")

@@ -11,8 +11,8 @@ import anyio
 from ...contracts.app import App
 from ...contracts.duration import seconds_of
 from ...contracts.errors import BatonpassError, Fenced, NotFound
+from ...coordinator.blobs import open_envelope
 from ...coordinator.commands import Fence, ReadJob, Restore
-from ...coordinator.letters import open_envelope
 from ...coordinator.rows import Delivery
 from ...coordinator.store import Store
 from ..aside import Aside

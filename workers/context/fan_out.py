@@ -11,10 +11,10 @@ from ...contracts.contract import ContractRef
 from ...contracts.errors import ChildrenFailed, NotFound, StepMismatch
 from ...contracts.fanout import ChildFailed, FanOut
 from ...contracts.guard import NOTHING, Spent
+from ...coordinator.blobs import open_blob
 from ...coordinator.book import Book
 from ...coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
 from ...coordinator.commands.children import AT_ONCE
-from ...coordinator.letters import open_letter
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
 from ..session import LeaseSession, packed
@@ -102,7 +102,7 @@ def _below(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[Spen
     """What the children's own children have spent, if the children had not counted it when they ended."""
     found: list[Spent] = []
     for row in rows:
-        counted = _letter(row)[6:] if row.fan else ()
+        counted = _blob(row)[6:] if row.fan else ()
         if not row.fan or (row.result and not counted):  # it ended on its own, and has counted everything
             continue
         try:
@@ -122,17 +122,17 @@ def _count(session: LeaseSession, fan: str, total: int, rows: Sequence[OutcomeRo
         session.budget.open[fan] = total
 
 
-def _letter(row: OutcomeRow) -> Sequence[Any]:
+def _blob(row: OutcomeRow) -> Sequence[Any]:
     with reading():
-        return open_letter(row.result, of=_about(row)) if row.result else ()
+        return open_blob(row.result, of=_about(row)) if row.result else ()
 
 
 def _spent(row: OutcomeRow) -> Spent:
     """What a child itself has spent (`Budget.news`, `at_the_end`, `seal_result`)."""
-    letter = _letter(row)
+    blob = _blob(row)
     if row.state.endswith("completed"):
-        return Spent(*letter[3][2:]) if len(letter) > 3 else NOTHING
-    return Spent(*letter[4:6])
+        return Spent(*blob[3][2:]) if len(blob) > 3 else NOTHING
+    return Spent(*blob[4:6])
 
 
 def _about(row: OutcomeRow) -> str:
@@ -150,7 +150,7 @@ def _results(
         for row in rows:
             if row.state == "completed":
                 with reading():
-                    name, version, data, *_ = open_letter(row.result, of=_about(row))
+                    name, version, data, *_ = open_blob(row.result, of=_about(row))
                 results[row.number] = book.read(ContractRef(name, version), data)
             elif fan == last and not row.state.startswith(LATE):
                 reason = row.reason if row.state == "failed" else row.state

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...contracts.agent import Agent
 from ...contracts.errors import Corrupted, Refused
+from ...coordinator.blobs import open_envelope
 from ...coordinator.book import Book
 from ...coordinator.commands import Command, Fail, HandOff
-from ...coordinator.letters import open_envelope
 from ...coordinator.rows import JobRow
 from ..session import LeaseSession
 from .refused_handoffs import Onward, allowed

@@ -9,10 +9,10 @@ from ...contracts.agent import Agent
 from ...contracts.handoff import Envelope
 from ...contracts.names import mint, partition_of
 from ...contracts.outcome import FannedOut
+from ...coordinator.blobs import seal_blob
 from ...coordinator.book import Book
 from ...coordinator.commands import Child, Command, Spawn, Stage
 from ...coordinator.commands.children import AT_ONCE
-from ...coordinator.letters import seal_letter
 from ..session import LeaseSession
 from .outcomes import onward
 from .refused_handoffs import OverLimit, over_limit
@@ -39,6 +39,6 @@ def spawning(
     for start in range(AT_ONCE, len(children), AT_ONCE):
         yield Stage(session.fence, start - AT_ONCE, tuple(children[start : start + AT_ONCE]))
     fan = mint("f", at)
-    records = {key: seal_letter(value, path=key) for key, value in outcome.record(fan).items()}
+    records = {key: seal_blob(value, path=key) for key, value in outcome.record(fan).items()}
     need = wanted.need - len(wanted.done)
     return Spawn(session.fence, fan, len(children), need, wanted.spare, tuple(children[:AT_ONCE]), final, records)

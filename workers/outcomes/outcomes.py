@@ -26,10 +26,10 @@ from ...contracts.handoff import Envelope, Handoff
 from ...contracts.job import CHILDREN
 from ...contracts.outcome import Finished, Rejected, Suspended
 from ...contracts.retry import policy_for
+from ...coordinator.blobs import seal_blob
 from ...coordinator.book import Book
 from ...coordinator.calls.jobs import seal_result
 from ...coordinator.commands import SPENT, Command, Complete, Fail
-from ...coordinator.letters import seal_letter
 from ...coordinator.questions import suspending
 from ..context.asking import asked_as
 from ..session import LeaseSession
@@ -130,7 +130,7 @@ def _result(agent: Agent[Any], outcome: Finished, session: LeaseSession) -> byte
 def _spent(session: LeaseSession) -> bytes:
     """What to record as spent for a job that ends without a result. Empty if nothing was."""
     told = session.budget.at_the_end
-    return seal_letter(told, path=SPENT) if any(told) else b""
+    return seal_blob(told, path=SPENT) if any(told) else b""
 
 
 def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> ContractRef:

@@ -11,9 +11,9 @@ from typing import Any
 from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import BatonpassError, OverBudget
 from ...contracts.handoff import Envelope
+from ...coordinator.blobs import open_envelope, seal_blob, seal_envelope
 from ...coordinator.book import Book, target
 from ...coordinator.commands import SPENT, Command, HandOff, NewCheckpoint, Target
-from ...coordinator.letters import open_envelope, seal_envelope, seal_letter
 from ...coordinator.seals import content_hash
 from ..session import LeaseSession
 
@@ -44,7 +44,7 @@ class Onward:
     ) -> Generator[Command[Any], Any, HandOff]:
         """The command that commits it."""
         first = session.budget.first_news
-        spent = seal_letter(first, path=SPENT) if first else b""
+        spent = seal_blob(first, path=SPENT) if first else b""
         return HandOff(session.fence, (yield from self.target(book, session)), final, spent)
 
 

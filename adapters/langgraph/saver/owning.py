@@ -17,10 +17,10 @@ from ....contracts.duration import Duration, seconds_of
 from ....contracts.errors import BatonpassError, Fenced, ThreadBusy
 from ....contracts.handoff import Envelope
 from ....contracts.names import digest, home, mint
+from ....coordinator.blobs import seal_blob, seal_envelope
 from ....coordinator.calls import Call, adrive, drive
 from ....coordinator.calls.inputs import deadline
 from ....coordinator.commands import Claim, Complete, DeleteJob, Fence, Heartbeat, Reap, Submit, Target
-from ....coordinator.letters import seal_envelope, seal_letter
 from ....coordinator.rows import Delivery
 from ....coordinator.store import Store
 
@@ -154,7 +154,7 @@ class Owning:
 
     def _give_back(self, fence: Fence) -> Call[None]:
         try:
-            yield Complete(fence, seal_letter(None, path="result"))
+            yield Complete(fence, seal_blob(None, path="result"))
         except Fenced:  # the lease has expired, and another run owns the thread: later puts were refused
             return
         if not self._took_over:  # otherwise the job stays, so that its first owner can learn that it is over

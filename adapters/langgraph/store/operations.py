@@ -22,11 +22,11 @@ from langgraph.store.base import (
 
 from ....contracts.errors import BadSetup, Corrupted
 from ....contracts.understood import understood
+from ....coordinator.blobs import open_blob, seal_blob
 from ....coordinator.calls import Call, items
 from ....coordinator.calls.inputs import milliseconds, text
 from ....coordinator.coded.codec import Unproven
 from ....coordinator.items import SCHEDULES, ItemChange, ItemName, ItemRow
-from ....coordinator.letters import open_letter, seal_letter
 from .filters import check_conditions, check_filter, common_prefix, meets, passes
 from .vectors import Embed, Vectors
 
@@ -143,7 +143,7 @@ def _change(name: ItemName, op: PutOp) -> ItemChange:
     if not isinstance(value, Mapping):
         raise BadSetup(f"the value of {name.about} is a {type(value).__name__}, but it must be a dict")
     ttl = 0 if op.ttl is None else milliseconds(op.ttl * 60, "ttl", least=0.001)
-    return ItemChange(name, seal_letter(dict(cast("Mapping[str, Any]", value)), path="value"), ttl=ttl)
+    return ItemChange(name, seal_blob(dict(cast("Mapping[str, Any]", value)), path="value"), ttl=ttl)
 
 
 def _check(op: object) -> None:
@@ -221,7 +221,7 @@ def _passing(rows: Iterable[ItemRow], op: SearchOp) -> Iterator[_Hit]:
 @understood("{of}")
 def value_of(row: ItemRow, *, of: str) -> dict[str, Any]:
     """The value of an item."""
-    value: dict[str, Any] = open_letter(row.value, of=of)
+    value: dict[str, Any] = open_blob(row.value, of=of)
     if value.__class__ is not dict:
         raise Corrupted(f"{of} is not what was stored: it is not a dict")
     return value

@@ -10,9 +10,9 @@ from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_pat
 
 from ....contracts.errors import BadSetup, Corrupted, MissingExtra
 from ....contracts.understood import understood
+from ....coordinator.blobs import open_blob, seal_blob
 from ....coordinator.commands import Command
 from ....coordinator.items import ItemRow
-from ....coordinator.letters import open_letter, seal_letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Vectors:
         """Vectors as an item keeps them. Empty if there are none."""
         if not vectors:
             return b""
-        return seal_letter([self._dims, self._checked(vectors).astype("<f4").tobytes()], path="index")
+        return seal_blob([self._dims, self._checked(vectors).astype("<f4").tobytes()], path="index")
 
     def scores(self, query: Sequence[float], rows: Sequence[ItemRow]) -> list[float | None]:
         """How near each item's nearest text is to the query's (the cosine). None if it has no text."""
@@ -100,7 +100,7 @@ class Vectors:
 
     @understood("{of}")
     def _opened(self, row: ItemRow, *, of: str) -> Any:
-        dims, data = open_letter(row.index, of=of)
+        dims, data = open_blob(row.index, of=of)
         if dims != self._dims:
             raise BadSetup(f"{of} has vectors of {dims} dimensions, not {self._dims}: put the item again")
         held = self._numpy.frombuffer(data, dtype="<f4").reshape(-1, dims)

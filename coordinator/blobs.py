@@ -1,4 +1,4 @@
-"""Letters: the blobs of a job's record (envelope, result, question, answer), checksummed and in a known format."""
+"""Blobs of a job's record (envelope, result, question, answer), checksummed and in a known format."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .seals import FORMAT, content_hash
 _TEXTS: Any = msgpack.Packer()
 
 
-def seal_letter(value: Any, *, path: str) -> bytes:
+def seal_blob(value: Any, *, path: str) -> bytes:
     """Plain values as stored bytes."""
     return _closed(pack(value, path=path))
 
 
 def seal_plain(value: Any, *, path: str) -> bytes:
-    """`seal_letter` for lists and dicts of only texts, numbers and bytes, which need no look at each value."""
+    """`seal_blob` for lists and dicts of only texts, numbers and bytes, which need no look at each value."""
     try:
         body = _TEXTS.pack(value)
     except (ValueError, TypeError, OverflowError):
-        return seal_letter(value, path=path)  # raises our own error
+        return seal_blob(value, path=path)  # raises our own error
     return _closed(body)
 
 
@@ -36,8 +36,8 @@ def _closed(body: bytes) -> bytes:
     return FORMAT + content_hash(body) + body
 
 
-def open_letter(data: bytes, *, of: str) -> Any:
-    """Verify and unpack. `of` names the letter in errors."""
+def open_blob(data: bytes, *, of: str) -> Any:
+    """Verify and unpack. `of` names the blob in errors."""
     check_open(data, of)
     if data[:1] != FORMAT or content_hash(data[17:]) != data[1:17]:
         raise Corrupted(f"{of} is not what was stored")
@@ -52,7 +52,7 @@ def seal_envelope(envelope: Envelope) -> bytes:
     while more and more[-1] is None:
         more.pop()
     whole = [*fields, dict(envelope.trace), *more]
-    return seal_letter(whole, path="envelope") if more else seal_plain(whole, path="envelope")
+    return seal_blob(whole, path="envelope") if more else seal_plain(whole, path="envelope")
 
 
 def _limits(envelope: Envelope) -> list[Any]:
@@ -70,7 +70,7 @@ def _guard(hops: int, repeats: int, tokens: int | None, cost: float | None) -> G
 @understood("{of}")
 def open_envelope(data: bytes, *, of: str) -> Envelope:
     """A stored envelope."""
-    name, version, payload, path, sender, checkpoint, trace, *more = open_letter(data, of=of)
+    name, version, payload, path, sender, checkpoint, trace, *more = open_blob(data, of=of)
     transcript, limits = (*more, None, None)[:2]
     return Envelope(
         contract=ContractRef(name, version),
