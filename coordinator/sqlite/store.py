@@ -29,9 +29,9 @@ from .checkup import count, examine
 from .clerk import Clerk
 from .disk import Disk
 from .file import open_store_file, warn_of_network
+from .file_watcher import FileWatcher
 from .handle import Handle
 from .line import Line
-from .lookout import Lookout
 from .moved import check_not_moved
 from .records import SqliteRecords
 from .schema import check_not_newer
@@ -89,7 +89,7 @@ class SqliteStore:
         self._line = Line(self._writing, self._write, WalKeeper(self.path, self._disk).look, self._disk)
         self._courtesy = Courtesy()
         self._bell = _BELLS.setdefault(self.path, Bell())
-        self._lookouts = PerLoop(lambda: Lookout(self._bell, self.path, self.namespace), Lookout.aclose)
+        self._watchers = PerLoop(lambda: FileWatcher(self._bell, self.path, self.namespace), FileWatcher.aclose)
         self._reader = Clerk(self._read_all)
         self._clerk = Clerk(self._write_all)
         self._keeper = Clerk(self._keep_all)
@@ -218,7 +218,7 @@ class SqliteStore:
 
     def watch(self, topic: Topic) -> SqliteWatch:
         """Wakes at once for this process's changes, and within milliseconds for others'."""
-        return SqliteWatch(self._bell, self.path, self.namespace, self._lookouts)
+        return SqliteWatch(self._bell, self.path, self.namespace, self._watchers)
 
     def sibling(self) -> SqliteStore:
         """Other connections to the same file."""
@@ -241,7 +241,7 @@ class SqliteStore:
         self._there.forget()
 
     async def aclose(self) -> None:
-        await end_all(self._lookouts.aclose, partial(to_thread.run_sync, self.close))
+        await end_all(self._watchers.aclose, partial(to_thread.run_sync, self.close))
 
     def examine(self) -> Examined:
         """What the file reports about itself. Makes and migrates nothing."""

@@ -1,4 +1,4 @@
-"""Ear: notices writes to a file, by Linux's inotify."""
+"""Inotify: notices writes to a file, on Linux."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _PLENTY = 1 << 16  # bytes: more than the events of one file take, because equal
 _left = Semaphore(8)
 
 
-class Ear:
-    """`listen` to a file. Then `fd` becomes readable when it is written to, even if that is not committed."""
+class Inotify:
+    """`watch` a file. Then `fd` becomes readable when it is written to, even if that is not committed."""
 
     def __init__(self) -> None:
         """Raises `OSError` if there is no inotify, or none left."""
@@ -32,25 +32,25 @@ class Ear:
             _left.release()
             raise OSError(ctypes.get_errno(), "inotify_init1")
 
-    def listen(self, path: str) -> None:
-        """Listen to the file that now has this path. `OSError` if there is none."""
+    def watch(self, path: str) -> None:
+        """Watch the file that now has this path. `OSError` if there is none."""
         if self._libc.inotify_add_watch(self.fd, os.fsencode(path), _IN_MODIFY) < 0:
             raise OSError(ctypes.get_errno(), "inotify_add_watch", path)
 
-    def heard(self) -> bool:
+    def written(self) -> bool:
         """Whether there was a write since it was last asked."""
         with suppress(BlockingIOError):
             return bool(os.read(self.fd, _PLENTY))
         return False
 
     def wait(self, timeout: float) -> None:
-        """Wait for a write since `heard` was last asked, at most so many seconds."""
+        """Wait for a write since `written` was last asked, at most so many seconds."""
         poll = select.poll()
         poll.register(self.fd, select.POLLIN)
         poll.poll(timeout * 1000)
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop watching."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -1,4 +1,4 @@
-"""Lookout: watches a file for all tasks of an event loop that wait for changes.
+"""FileWatcher: watches a file for all tasks of an event loop that wait for changes.
 
 A connection for each task would use up the files that a process may open: by default 1,024, for half as many tasks.
 """
@@ -11,20 +11,20 @@ from contextlib import contextmanager
 
 from ...contracts.errors import BatonpassError
 from ..bell import Bell
-from .sight import Sight
+from .change_detector import ChangeDetector
 
 
-class Lookout:
+class FileWatcher:
     """Looks while tasks wait. `changes` counts the changes: remember it, so that you miss none."""
 
     def __init__(self, bell: Bell, path: str, namespace: str) -> None:
         self._bell = bell
         self._loop = asyncio.get_running_loop()
-        self._sight = Sight(bell, path, namespace)
-        self._pace = self._sight.begin()
+        self._detector = ChangeDetector(bell, path, namespace)
+        self._pace = self._detector.begin()
         self._sleepers: set[asyncio.Event] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self.check_not_moved = self._sight.check_not_moved
+        self.check_not_moved = self._detector.check_not_moved
         self.changes = 0
 
     @contextmanager
@@ -47,10 +47,10 @@ class Lookout:
 
     def _begin(self) -> None:
         self._bell.call(self._loop, self._look)
-        self._pace = self._sight.begin()
-        if self._pace.ear:
-            self._loop.add_reader(self._pace.ear.fd, self._hear)
-        if self._sight.changed():
+        self._pace = self._detector.begin()
+        if self._pace.inotify:
+            self._loop.add_reader(self._pace.inotify.fd, self._written)
+        if self._detector.changed():
             self._wake()
         self._later()
 
@@ -58,23 +58,23 @@ class Lookout:
         self._bell.forget(self._loop, self._look)
         if self._timer:
             self._timer.cancel()
-        if self._pace.ear:
-            self._loop.remove_reader(self._pace.ear.fd)
+        if self._pace.inotify:
+            self._loop.remove_reader(self._pace.inotify.fd)
 
-    def _hear(self) -> None:
-        self._pace.listen()
+    def _written(self) -> None:
+        self._pace.look()
         self._look()
 
     def _look(self) -> None:
         if not self._sleepers:  # the bell rang late
             return
         try:
-            changed = self._sight.changed_meanwhile()
+            changed = self._detector.changed_meanwhile()
         except BatonpassError:
             changed = True  # the tasks will look, too, and get the error there
         if changed:
             self._wake()
-        if self._pace.ear and self._sight.deaf:
+        if self._pace.inotify and self._detector.polls:
             self._end()
             self._begin()
         self._later()
@@ -96,4 +96,4 @@ class Lookout:
             self._wake()
             self._end()
             self._sleepers.clear()
-        self._sight.close()
+        self._detector.close()

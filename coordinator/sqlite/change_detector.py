@@ -1,4 +1,4 @@
-"""Sight: what a waiting reader sees of a file: this process's bell, and other processes' commits."""
+"""ChangeDetector: how a waiting reader notices changes: by this process's bell, and other processes' commits."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import sqlite3
 from functools import partial
 
 from ..bell import Bell
-from .ear import Ear
 from .file import open_file
 from .handle import Handle
+from .inotify import Inotify
 from .moved import check_not_moved
 from .pace import Pace
 from .troubles import in_our_words
 from .waiting import patiently
 
 
-class Sight:
-    """Others' commits change `PRAGMA data_version` of a connection that is kept open. An ear tells when to look."""
+class ChangeDetector:
+    """Others' commits change `PRAGMA data_version` of a connection that is kept open. inotify tells when to look."""
 
     def __init__(self, bell: Bell, path: str, namespace: str) -> None:
         self._path = path
         self._namespace = namespace
         self._bell = bell
         self._handle = Handle(partial(open_file, path, "rw"))
-        self._ear: Ear | None = None
-        self.deaf = False
+        self._inotify: Inotify | None = None
+        self.polls = False
         self._pace = Pace(None)
         self.rings = bell.rings
         self._version = self._data_version()
@@ -55,38 +55,38 @@ class Sight:
 
     def begin(self) -> Pace:
         """The pace of a wait that begins now."""
-        self._pace = Pace(self._listening())
+        self._pace = Pace(self._watching())
         return self._pace
 
     def changed_meanwhile(self) -> bool:
-        """`changed`, for such a wait. If it finds writes that the ear did not hear (in a folder to which another kernel
-        writes), the next waits look every 10 ms."""
+        """`changed`, for such a wait. If it finds writes that inotify did not report (in a folder to which another
+        kernel writes), the next waits look every 10 ms."""
         before = self._version
         changed = self.changed()
         if before != self._version and before[0] == self._version[0] and self._pace.silent:
-            self.deaf = True
+            self.polls = True
         return changed
 
-    def _listening(self) -> Ear | None:
-        """An ear at the write-ahead log, which may be a new one since another connection was opened."""
-        if self._ear and (self.deaf or self._ear.process != os.getpid()):
+    def _watching(self) -> Inotify | None:
+        """Watches the write-ahead log, which may be a new one since another connection was opened."""
+        if self._inotify and (self.polls or self._inotify.process != os.getpid()):
             self._shut()
-        if not self._ear and not self.deaf:
+        if not self._inotify and not self.polls:
             try:
-                self._ear = Ear()
+                self._inotify = Inotify()
             except OSError:
-                self.deaf = True
+                self.polls = True
         try:
-            if self._ear:
-                self._ear.listen(self._path + "-wal")
+            if self._inotify:
+                self._inotify.watch(self._path + "-wal")
         except OSError:
             return None
-        return self._ear
+        return self._inotify
 
     def _shut(self) -> None:
-        ear, self._ear = self._ear, None
-        if ear:
-            ear.close()
+        inotify, self._inotify = self._inotify, None
+        if inotify:
+            inotify.close()
 
     def close(self) -> None:
         """Close everything."""

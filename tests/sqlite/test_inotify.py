@@ -11,9 +11,9 @@ from threading import Semaphore
 import anyio
 import pytest
 
-from batonpass.coordinator.sqlite import ear, pace
-from batonpass.coordinator.sqlite.ear import Ear
-from batonpass.coordinator.sqlite.sight import Sight
+from batonpass.coordinator.sqlite import inotify, pace
+from batonpass.coordinator.sqlite.change_detector import ChangeDetector
+from batonpass.coordinator.sqlite.inotify import Inotify
 from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.sqlite.watch import SqliteWatch
 from batonpass.coordinator.store import Topic
@@ -24,7 +24,7 @@ from .beside import finished, run, said
 LONG = 60.0
 _SUBMITS = """
 import sys
-from batonpass.coordinator.sqlite.sight import Sight
+from batonpass.coordinator.sqlite.change_detector import ChangeDetector
 from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import new_job
 store = SqliteStore(sys.argv[1], "default")
@@ -78,27 +78,27 @@ def looks_of(watch: SqliteWatch, wait: Wait, seconds: float, monkeypatch: pytest
     """How often a wait that nothing ends looks at the file."""
     wait(watch, 0.0)
     counted = 0
-    original = Sight._data_version
+    original = ChangeDetector._data_version
 
-    def counting(self: Sight) -> tuple[int, int]:
+    def counting(self: ChangeDetector) -> tuple[int, int]:
         nonlocal counted
         counted += 1
         return original(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Sight, "_data_version", counting)
+        patch.setattr(ChangeDetector, "_data_version", counting)
         wait(watch, seconds)
     return counted
 
 
-def sight_of(watch: SqliteWatch) -> Sight:
+def detector_of(watch: SqliteWatch) -> ChangeDetector:
     """What it sees by."""
-    sight = watch._sight or (watch._lookout and watch._lookout._sight)
-    assert sight
-    return sight
+    detector = watch._detector or (watch._watcher and watch._watcher._detector)
+    assert detector
+    return detector
 
 
-def test_who_waits_hears_others_and_looks_seldom(
+def test_who_waits_notices_others_and_looks_seldom(
     store: SqliteStore, path: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch, other = store.watch(Topic()), Other(path)
@@ -110,14 +110,14 @@ def test_who_waits_hears_others_and_looks_seldom(
     watch.close()
 
 
-def test_where_nothing_is_heard_it_looks_often(
+def test_where_nothing_is_reported_it_looks_often(
     store: SqliteStore, path: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a folder that a virtual machine shares with its host: the first change is found by a look."""
-    monkeypatch.setattr(Ear, "listen", lambda self, path: None)
+    monkeypatch.setattr(Inotify, "watch", lambda self, path: None)
     watch, other = store.watch(Topic()), Other(path)
     wait(watch, 0.0)
-    while not sight_of(watch).deaf:  # a change may be there before the wait
+    while not detector_of(watch).polls:  # a change may be there before the wait
         wakes(watch, wait, other)
     monkeypatch.setattr(pace, "_SELDOM", LONG)
     wakes(watch, wait, other)
@@ -126,8 +126,8 @@ def test_where_nothing_is_heard_it_looks_often(
     watch.close()
 
 
-async def test_this_process_is_heard_without_ears(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ear, "_left", Semaphore(0))
+async def test_this_process_is_noticed_without_inotify(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inotify, "_left", Semaphore(0))
     monkeypatch.setattr(pace, "_POLL", LONG)
     watch = store.watch(Topic())
     await watch.aopen()
@@ -144,21 +144,21 @@ def test_a_crowd_leaves_ears_to_others(store: SqliteStore, path: Path, monkeypat
     watches, other = [store.watch(Topic()) for _ in range(20)], Other(path)
     for watch in [*watches, *watches]:
         wait(watch, 0.0)
-    assert sum(sight_of(watch)._ear is not None for watch in watches) == 8
+    assert sum(detector_of(watch)._inotify is not None for watch in watches) == 8
     monkeypatch.setattr(pace, "_SELDOM", LONG)
     wakes(watches[-1], wait, other)
     other.ends()
     for watch in watches:
         watch.close()
-    assert all(ear._left.acquire(blocking=False) for _ in range(8)), "not all were given back"
-    ear._left.release(8)
+    assert all(inotify._left.acquire(blocking=False) for _ in range(8)), "not all were given back"
+    inotify._left.release(8)
 
 
 def test_a_fork_has_ears_of_its_own(path: Path) -> None:
-    """With its parent's ears, it would take away what the parent should hear."""
+    """With its parent's inotify, it would take away what the parent should read."""
     program = """
 import os, sys
-from batonpass.coordinator.sqlite.sight import Sight
+from batonpass.coordinator.sqlite.change_detector import ChangeDetector
 from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.store import Topic
 store = SqliteStore(sys.argv[1], "default")
@@ -166,13 +166,13 @@ store.open()
 watch = store.watch(Topic())
 watch.wait(0)
 watch.wait(0)
-before = watch._sight._ear
+before = watch._detector._inotify
 child = os.fork()
 if child == 0:
     watch.wait(0)
-    os._exit(0 if watch._sight._ear is not before else 1)
+    os._exit(0 if watch._detector._inotify is not before else 1)
 assert os.waitpid(child, 0)[1] == 0
 watch.wait(0)
-assert watch._sight._ear is before
+assert watch._detector._inotify is before
 """
     finished(run(program, path))
