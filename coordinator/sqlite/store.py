@@ -25,13 +25,13 @@ from ..operations.groups import nothing_to_take
 from ..operations.upkeep import due_in
 from ..store import KEPT_EVENTS, Behind, Topic, Watch, rings
 from .backups import copy_file
+from .batch_thread import BatchThread
 from .checkup import count, examine
-from .clerk import Clerk
 from .disk import Disk
 from .file import open_store_file, warn_of_network
 from .file_watcher import FileWatcher
+from .group_commit import GroupCommit
 from .handle import Handle
-from .line import Line
 from .moved import check_not_moved
 from .records import SqliteRecords
 from .schema import check_not_newer
@@ -53,7 +53,7 @@ def _is_soon(command: Command[Any]) -> bool:
 @dataclass(slots=True)
 class _Behind:
     disk: Disk
-    keeper: Clerk[int]
+    syncer: BatchThread[int]
     commit: int
 
     def settle(self) -> None:
@@ -61,7 +61,7 @@ class _Behind:
 
     async def asettle(self) -> None:
         if not self.disk.has(self.commit):
-            await self.keeper.ask(self.commit)
+            await self.syncer.ask(self.commit)
 
 
 def _milliseconds() -> int:
@@ -86,13 +86,13 @@ class SqliteStore:
         self._reading = Handle(self._connect)
         self._writing = Handle(self._connect)
         self._disk = Disk(self.path)
-        self._line = Line(self._writing, self._write, WalKeeper(self.path, self._disk).look, self._disk)
+        self._commits = GroupCommit(self._writing, self._write, WalKeeper(self.path, self._disk).look, self._disk)
         self._courtesy = Courtesy()
         self._bell = _BELLS.setdefault(self.path, Bell())
         self._watchers = PerLoop(lambda: FileWatcher(self._bell, self.path, self.namespace), FileWatcher.aclose)
-        self._reader = Clerk(self._read_all)
-        self._clerk = Clerk(self._write_all)
-        self._keeper = Clerk(self._keep_all)
+        self._reader = BatchThread(self._read_all)
+        self._writer = BatchThread(self._write_all)
+        self._syncer = BatchThread(self._sync_all)
 
     def _connect(self) -> sqlite3.Connection:
         self._there.look()
@@ -121,7 +121,7 @@ class SqliteStore:
         began = time.monotonic()
         with CancelScope(shield=True):
             if type(command) in READING:
-                await self._clerk.settled()
+                await self._writer.settled()
             answer = await self._ask(command)
             if isinstance(answer, Freed):
                 await sleep(self._courtesy.pause(began))
@@ -132,7 +132,7 @@ class SqliteStore:
             return self._reader.ask(command)
         if isinstance(command, Claim | TakeEvents):  # these read first, and rarely write
             return to_thread.run_sync(partial(self.call, command))
-        return self._clerk.ask(command)
+        return self._writer.ask(command)
 
     def _read_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
         return [self._outcome(command) for command in commands]
@@ -145,7 +145,7 @@ class SqliteStore:
 
     def _write_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
         self._there.check()
-        done = self._line.write_all(commands, [_is_soon(command) for command in commands])
+        done = self._commits.write_all(commands, [_is_soon(command) for command in commands])
         answers = [self._in_our_words(each) if isinstance(each, Exception) else each[0] for each in done]
         if any(self._rings(command, each) for command, each in zip(commands, done, strict=True)):
             self._bell.ring()
@@ -161,14 +161,14 @@ class SqliteStore:
         said.__cause__ = error
         return said
 
-    def _keep_all(self, commits: Sequence[int]) -> list[None]:
+    def _sync_all(self, commits: Sequence[int]) -> list[None]:
         self._disk.wait(max(commits))
         return [None] * len(commits)
 
     def behind(self) -> Behind | None:
         """What is committed, but may not be synced yet."""
         commit = self._disk.committed
-        return None if self._disk.has(commit) else _Behind(self._disk, self._keeper, commit)
+        return None if self._disk.has(commit) else _Behind(self._disk, self._syncer, commit)
 
     def _carry_out(self, command: Command[R]) -> tuple[R, bool]:
         """The answer, and whether it has added events."""
@@ -179,7 +179,7 @@ class SqliteStore:
             return cast("R", nothing), False  # an idle worker must not wait for the write lock
         if isinstance(command, TakeEvents) and self._nothing_to_take(command):
             return cast("R", Taken()), False
-        answer, told = self._line.write(command, soon=_is_soon(command))
+        answer, told = self._commits.write(command, soon=_is_soon(command))
         return answer, told
 
     def _read(self, connection: sqlite3.Connection, command: Command[R]) -> R:

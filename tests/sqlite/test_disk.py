@@ -16,7 +16,7 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Place
-from batonpass.coordinator.sqlite import disk, line, wal
+from batonpass.coordinator.sqlite import disk, group_commit, wal
 from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import new_checkpoint, new_job
 from tests.harness.waiting import wait_until
@@ -140,15 +140,15 @@ def test_a_batch_waits_for_the_last_of_its_commits(
     store: SqliteStore, seen: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when another one has waited for the first, meanwhile."""
-    monkeypatch.setattr(line, "_LONGEST", 1)
+    monkeypatch.setattr(group_commit, "_LONGEST", 1)
 
     def waits_once(connection: object) -> None:
         if not seen.asked:
             store._disk.wait(1)
 
-    monkeypatch.setattr(store._line, "_committed", waits_once)
+    monkeypatch.setattr(store._commits, "_committed", waits_once)
     puts = [c.Put(new_checkpoint(thread="t", place=Place("", key, ""))) for key in "ab"]
-    assert store._line.write_all(puts, [False, False])
+    assert store._commits.write_all(puts, [False, False])
     assert seen.asked == 2
     assert _ids(seen.lost) == [put.checkpoint.id for put in puts]
 

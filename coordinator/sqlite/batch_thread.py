@@ -1,4 +1,4 @@
-"""Clerk: a thread that carries out what the tasks of event loops ask for, several at a time if they come together.
+"""BatchThread: a thread that carries out what tasks of event loops ask for, several at a time if they come together.
 
 Handing something to a thread and back takes about as long as the work itself, and wakes the loop each time. So the
 thread stays, and returns all answers of a batch at once.
@@ -43,7 +43,7 @@ class _Asked(Generic[T]):
             self.future.set_result(self.answer)
 
 
-class Clerk(Generic[T]):
+class BatchThread(Generic[T]):
     """`do` is given a batch of requests and returns an answer for each. An answer that is an error is raised."""
 
     def __init__(self, do: Callable[[Sequence[T]], Sequence[Any]]) -> None:
@@ -53,7 +53,7 @@ class Clerk(Generic[T]):
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._lock = Lock()
-        self._line: SimpleQueue[_Asked[T]] = SimpleQueue()
+        self._queue: SimpleQueue[_Asked[T]] = SimpleQueue()
         self._works = False
         self._left: WeakSet[asyncio.Future[Any]] = WeakSet()
 
@@ -64,10 +64,10 @@ class Clerk(Generic[T]):
         loop = asyncio.get_running_loop()
         asked = _Asked(what, loop, loop.create_future())
         with self._lock:
-            if not self._works:  # starting a thread may fail: then nothing is put into the line
+            if not self._works:  # starting a thread may fail: then nothing is queued
                 Thread(target=self._work, name="batonpass-sqlite", daemon=True).start()
                 self._works = True
-            self._line.put(asked)
+            self._queue.put(asked)
         try:
             return await asked.future
         except asyncio.CancelledError:
@@ -99,18 +99,18 @@ class Clerk(Generic[T]):
                     loop.call_soon_threadsafe(_give, [each for each in asked if each.loop is loop])
 
     def _next(self) -> list[_Asked[T]]:
-        """All requests that stand in line. Empty if none came for long."""
+        """All requests in the queue. Empty if none came for long."""
         try:
-            asked = [self._line.get(timeout=_IDLE)]
+            asked = [self._queue.get(timeout=_IDLE)]
         except Empty:
             with self._lock:
-                if self._line.empty():
+                if self._queue.empty():
                     self._works = False
                     return []
             return self._next()
         with suppress(Empty):
             while True:
-                asked.append(self._line.get_nowait())
+                asked.append(self._queue.get_nowait())
         return asked
 
 

@@ -1,6 +1,6 @@
-"""Line: the writes of a process's threads share transactions.
+"""GroupCommit: the writes of a process's threads share transactions.
 
-While one writes, others queue up. Whoever gets the connection next carries out everything in the line, in one
+While one writes, others queue up. Whoever gets the connection next carries out the whole queue, in one
 transaction. If a write is refused, only that one is undone. None is answered before the commit is on the disk.
 """
 
@@ -25,14 +25,14 @@ _LONGEST = 50  # writes in one transaction
 @dataclass(slots=True, eq=False)
 class _Entry:
     command: Command[Any]
-    pid: int  # a fork copies the line, but not the threads that stand in it
+    pid: int  # a fork copies the queue, but not the threads that wait in it
     ended: bool = False
     commit: int = 0
     answer: Any = None
     error: Exception | None = None
 
 
-class Line:
+class GroupCommit:
     """`carry_out` runs one command in an open transaction; `committed` is called after each.
 
     Writes are acknowledged when `disk` has synced them.
@@ -84,7 +84,7 @@ class Line:
         return entries
 
     def _serve(self, connection: sqlite3.Connection) -> None:
-        """One transaction, for all who stand in line once the write lock is ours."""
+        """One transaction, for all who wait once the write lock is ours."""
         entries: list[_Entry] = []
         try:
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -93,7 +93,7 @@ class Line:
         except sqlite3.Error as error:
             _roll_back(connection)
             self._failed(entries, error)
-        except BaseException:  # this thread was interrupted: the others go back to the line, unless it was committed
+        except BaseException:  # this thread was interrupted: the others go back to the queue, unless it was committed
             if connection.in_transaction:
                 _roll_back(connection)
                 self._waiting.extendleft(reversed(entries))

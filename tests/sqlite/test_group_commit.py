@@ -12,7 +12,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.sqlite import line, waiting
+from batonpass.coordinator.sqlite import group_commit, waiting
 from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import new_checkpoint, new_job
 from tests.harness.waiting import wait_until
@@ -21,7 +21,7 @@ from tests.sqlite.beside import other
 
 @pytest.fixture
 def together(store: SqliteStore, path: Path) -> Iterator[Callable[..., list[Any]]]:
-    """Carries out commands that were all in the line when the write lock came. Returns their answers or errors."""
+    """Carries out commands that were all in the queue when the write lock came. Returns their answers or errors."""
     with ThreadPoolExecutor(100) as pool, other(path) as db:
 
         def carry_out(*commands: c.Command[Any]) -> list[Any]:
@@ -29,7 +29,7 @@ def together(store: SqliteStore, path: Path) -> Iterator[Callable[..., list[Any]
             sent: list[Future[Any]] = []
             for command in commands:  # one behind the other: of threads begun at once any may come first
                 sent.append(pool.submit(store.call, command))
-                wait_until(lambda: len(store._line._waiting) == len(sent))
+                wait_until(lambda: len(store._commits._waiting) == len(sent))
             db.execute("ROLLBACK")
             return [each.exception(20) or each.result() for each in sent]
 
@@ -65,7 +65,7 @@ def test_what_it_had_written_is_undone_alone(
     store: SqliteStore, together: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Our operations check before they write; this one does not."""
-    carry_out = store._line._carry_out
+    carry_out = store._commits._carry_out
 
     def fails_late(connection: sqlite3.Connection, command: c.Command[Any]) -> Any:
         answer = carry_out(connection, command)
@@ -73,7 +73,7 @@ def test_what_it_had_written_is_undone_alone(
             raise bp.WrongState("after all")
         return answer
 
-    monkeypatch.setattr(store._line, "_carry_out", fails_late)
+    monkeypatch.setattr(store._commits, "_carry_out", fails_late)
     first, late, last = new_job(), new_job(key="late"), new_job()
     assert [type(answer).__name__ for answer in together(first, late, last)] == ["JobRow", "WrongState", "JobRow"]
     assert {row.id for row in store.call(c.ListJobs())} == {first.job_id, last.job_id}
@@ -91,7 +91,7 @@ def test_each_sees_what_stood_before_it(together: Callable[..., list[Any]]) -> N
 def test_more_than_one_transaction_holds(
     store: SqliteStore, together: Callable[..., list[Any]], transactions: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "_LONGEST", 3)
+    monkeypatch.setattr(group_commit, "_LONGEST", 3)
     assert len({row.id for row in together(*(new_job() for _ in range(7)))}) == 7
     assert transactions == ["COMMIT"] * 3
 
@@ -123,7 +123,7 @@ def test_all_are_told_that_the_file_is_busy(store: SqliteStore, path: Path, monk
         assert not waiting_still
         assert all(isinstance(each.exception(), bp.Overloaded) for each in ended)
     assert store.call(c.ListJobs()) == []
-    assert not store._line._waiting
+    assert not store._commits._waiting
 
 
 def test_an_answer_comes_after_the_commit(store: SqliteStore, path: Path, together: Callable[..., list[Any]]) -> None:
@@ -147,30 +147,30 @@ def test_a_failed_commit_is_nobodys_success(store: SqliteStore, monkeypatch: pyt
 
 def test_whoever_leads_is_interrupted(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the middle of a shared transaction: it is undone, and the others are carried out."""
-    carry_out = store._line._carry_out
+    carry_out = store._commits._carry_out
 
     def interrupted(connection: sqlite3.Connection, command: c.Command[Any]) -> Any:
         if isinstance(command, c.Submit) and command.key == "stop":
             raise KeyboardInterrupt
         return carry_out(connection, command)
 
-    monkeypatch.setattr(store._line, "_carry_out", interrupted)
+    monkeypatch.setattr(store._commits, "_carry_out", interrupted)
     with other(path) as db, ThreadPoolExecutor(5) as pool:
         db.execute("BEGIN IMMEDIATE")
         leads = pool.submit(store.call, new_job(key="stop"))
-        wait_until(lambda: len(store._line._waiting) == 1)
+        wait_until(lambda: len(store._commits._waiting) == 1)
         sent = [pool.submit(store.call, new_job()) for _ in range(4)]
-        wait_until(lambda: len(store._line._waiting) == 5)
+        wait_until(lambda: len(store._commits._waiting) == 5)
         db.execute("ROLLBACK")
         assert isinstance(leads.exception(10), KeyboardInterrupt)
         kept = {each.result(10).id for each in sent}
     assert {row.id for row in store.call(c.ListJobs())} == kept
-    assert not store._line._waiting
+    assert not store._commits._waiting
 
 
 def test_who_was_refused_before_an_interruption_is_asked_anew(store: SqliteStore, path: Path) -> None:
     """What it was refused for may be undone with the transaction."""
-    carry_out, interruptions = store._line._carry_out, iter([KeyboardInterrupt()])
+    carry_out, interruptions = store._commits._carry_out, iter([KeyboardInterrupt()])
 
     def interrupted(connection: sqlite3.Connection, command: c.Command[Any]) -> Any:
         if command is last and (now := next(interruptions, None)):
@@ -178,13 +178,13 @@ def test_who_was_refused_before_an_interruption_is_asked_anew(store: SqliteStore
         return carry_out(connection, command)
 
     first, rival, last = new_job(key="k"), new_job(key="k", payload='{"other": 1}'), new_job()
-    store._line._carry_out = interrupted
+    store._commits._carry_out = interrupted
     with other(path) as db, ThreadPoolExecutor(3) as pool:
         db.execute("BEGIN IMMEDIATE")
         sent = list[Any]()
         for command in (first, rival, last):
             sent.append(pool.submit(store.call, command))
-            wait_until(lambda: len(store._line._waiting) == len(sent))
+            wait_until(lambda: len(store._commits._waiting) == len(sent))
         db.execute("ROLLBACK")
         assert isinstance(sent[0].exception(10), KeyboardInterrupt)
         assert [each.result(10).id for each in sent[1:]] == [rival.job_id, last.job_id]

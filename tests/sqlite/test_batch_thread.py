@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from batonpass.coordinator.sqlite import clerk
-from batonpass.coordinator.sqlite.clerk import Clerk
+from batonpass.coordinator.sqlite import batch_thread
+from batonpass.coordinator.sqlite.batch_thread import BatchThread
 from tests.harness.waiting import wait_until
 
 
 class Work:
-    """What a clerk does here: it answers with what was asked, or raises it. It stands still until it may continue."""
+    """What a thread does here: it answers with what was asked, or raises it. It stands still until it may continue."""
 
     def __init__(self) -> None:
         self.done: list[list[object]] = []
@@ -37,13 +37,13 @@ def work() -> Work:
     return Work()
 
 
-async def _asked(clerk: Clerk[object], work: Work, *some: object) -> list[asyncio.Task[object]]:
-    """Ask all of these while the clerk does something else. When this returns, that is done, and none of these is."""
+async def _asked(thread: BatchThread[object], work: Work, *some: object) -> list[asyncio.Task[object]]:
+    """Ask all of these while the thread does something else. When this returns, that is done, and none of these is."""
     work.goes_on.clear()
-    first = asyncio.create_task(clerk.ask("first"))
+    first = asyncio.create_task(thread.ask("first"))
     while not work.done:
         await asyncio.sleep(0)
-    tasks = [asyncio.create_task(clerk.ask(each)) for each in some]
+    tasks = [asyncio.create_task(thread.ask(each)) for each in some]
     await asyncio.sleep(0)
     work.goes_on.set()
     await first
@@ -52,7 +52,7 @@ async def _asked(clerk: Clerk[object], work: Work, *some: object) -> list[asynci
 
 def test_what_stands_in_line_is_done_together_and_answered_one_by_one(work: Work) -> None:
     async def main() -> list[object]:
-        tasks = await _asked(Clerk(work), work, 1, ValueError("2"), 3)
+        tasks = await _asked(BatchThread(work), work, 1, ValueError("2"), 3)
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     one, two, three = asyncio.run(main())
@@ -62,9 +62,9 @@ def test_what_stands_in_line_is_done_together_and_answered_one_by_one(work: Work
 
 def test_what_goes_wrong_for_all_is_told_to_all_and_the_next_is_done(work: Work) -> None:
     async def main() -> tuple[list[object], object]:
-        clerk = Clerk[object](work)
-        tasks = await _asked(clerk, work, "all", 2)
-        return await asyncio.gather(*tasks, return_exceptions=True), await clerk.ask("next")
+        thread = BatchThread[object](work)
+        tasks = await _asked(thread, work, "all", 2)
+        return await asyncio.gather(*tasks, return_exceptions=True), await thread.ask("next")
 
     failed, after = asyncio.run(main())
     assert [type(each) for each in failed] == [OSError, OSError]
@@ -74,8 +74,8 @@ def test_what_goes_wrong_for_all_is_told_to_all_and_the_next_is_done(work: Work)
 def test_who_goes_away_leaves_the_others_their_answers(work: Work) -> None:
     async def main() -> object:
         work.goes_on.clear()
-        clerk = Clerk[object](work)
-        gone, other = asyncio.create_task(clerk.ask("gone")), asyncio.create_task(clerk.ask("other"))
+        thread = BatchThread[object](work)
+        gone, other = asyncio.create_task(thread.ask("gone")), asyncio.create_task(thread.ask("other"))
         while not work.done:
             await asyncio.sleep(0)
         gone.cancel()
@@ -89,15 +89,15 @@ def test_who_goes_away_leaves_the_others_their_answers(work: Work) -> None:
 def test_what_is_left_undone_by_who_goes_away_can_be_waited_for(work: Work) -> None:
     async def main() -> None:
         work.goes_on.clear()
-        clerk = Clerk[object](work)
-        await clerk.settled()
-        gone, failed = asyncio.create_task(clerk.ask("gone")), asyncio.create_task(clerk.ask("all"))
+        thread = BatchThread[object](work)
+        await thread.settled()
+        gone, failed = asyncio.create_task(thread.ask("gone")), asyncio.create_task(thread.ask("all"))
         while not work.done:
             await asyncio.sleep(0)
         for task in (gone, failed):
             task.cancel()
         await asyncio.wait([gone, failed])
-        waits = asyncio.create_task(clerk.settled())
+        waits = asyncio.create_task(thread.settled())
         assert await asyncio.wait([waits], timeout=0.2) == (set(), {waits})
         work.goes_on.set()
         await asyncio.wait_for(waits, 30)
@@ -107,16 +107,16 @@ def test_what_is_left_undone_by_who_goes_away_can_be_waited_for(work: Work) -> N
 
 
 def test_a_loop_that_is_closed_takes_no_other_loops_answer(work: Work) -> None:
-    clerk = Clerk[object](work)
+    thread = BatchThread[object](work)
     work.goes_on.clear()
     left = asyncio.new_event_loop()
-    task = left.create_task(clerk.ask("left"))
+    task = left.create_task(thread.ask("left"))
     left.run_until_complete(asyncio.sleep(0))
     task.cancel()
     left.run_until_complete(asyncio.wait([task]))
     left.close()
     work.goes_on.set()
-    assert asyncio.run(clerk.ask("next")) == "next"
+    assert asyncio.run(thread.ask("next")) == "next"
 
 
 def test_a_thread_that_could_not_be_had_is_asked_for_again(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_a_thread_that_could_not_be_had_is_asked_for_again(work: Work, monkeypat
     def none_left(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    made = Clerk[object](work)
+    made = BatchThread[object](work)
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="can't start"):
         patch.setattr(threading.Thread, "start", none_left)
         asyncio.run(made.ask("first"))
@@ -134,8 +134,8 @@ def test_a_thread_that_could_not_be_had_is_asked_for_again(work: Work, monkeypat
 
 
 def test_a_thread_with_nothing_to_do_is_gone_and_another_comes(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clerk, "_IDLE", 0.01)
-    made = Clerk[object](work)
+    monkeypatch.setattr(batch_thread, "_IDLE", 0.01)
+    made = BatchThread[object](work)
     assert asyncio.run(made.ask(1)) == 1
     wait_until(lambda: not any(each.is_alive() for each in work.threads))
     assert asyncio.run(made.ask(2)) == 2
