@@ -34,7 +34,7 @@ from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
 from .aside import Aside, Lacking
 from .attempts import Attempts
-from .children.apart import WRITING, Apart
+from .children.child_runner import WRITING, ChildRunner
 from .children.pool import Pool
 from .context.asking import check_answered
 from .keeper import LeaseKeeper
@@ -78,8 +78,8 @@ class Runner:
         self.aside = Aside()
         self._left = left or LeftBehind()
         self._closing = Closing(store, book, self._ends)
-        self._apart = self._in_children(pool) if pool else None
-        self._apart_agents = pool.agents if pool else frozenset[str]()
+        self._isolated = self._in_children(pool) if pool else None
+        self._isolated_agents = pool.agents if pool else frozenset[str]()
         self._quarantine = self._in_children(quarantine) if quarantine else None
         self._loop = asyncio.get_running_loop()
         self._running: dict[str, Underway] = {}  # by lease
@@ -105,9 +105,9 @@ class Runner:
         for running in list(self._running.values()):
             if running.session is not None:
                 running.session.draining = True
-        for apart in (self._apart, self._quarantine):
-            if apart is not None:
-                apart.drain()
+        for runner in (self._isolated, self._quarantine):
+            if runner is not None:
+                runner.drain()
 
     def stop(self) -> None:
         """Give back every running delivery now. Its current step will run again."""
@@ -124,7 +124,7 @@ class Runner:
         row = delivery.job
         if self._keeper is None:
             return
-        most = math.inf if self._apart_for(row) else self._most[row.agent]
+        most = math.inf if self._child_runner_for(row) else self._most[row.agent]
         self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost, most)
 
     async def run(self, delivery: Delivery) -> None:
@@ -145,7 +145,7 @@ class Runner:
         about = f"job {row.id} hop {row.hop} {row.agent}"
         if self._keeper is not None:
             self.notes.begun(about, delivery)
-        if (apart := self._apart_for(row)) and await self._ran_apart(about, delivery, apart):
+        if (runner := self._child_runner_for(row)) and await self._ran_in_child(about, delivery, runner):
             return
         try:
             session, envelope = await self._opened(delivery)
@@ -158,25 +158,25 @@ class Runner:
             return
         await self._held(about, row, session, self._attempt(about, row, envelope, session))
 
-    def _in_children(self, pool: Pool) -> Apart:
-        return Apart(self._app, self._store, pool, self._closing, self.aside, self._ends)
+    def _in_children(self, pool: Pool) -> ChildRunner:
+        return ChildRunner(self._app, self._store, pool, self._closing, self.aside, self._ends)
 
-    def _apart_for(self, row: JobRow) -> Apart | None:
+    def _child_runner_for(self, row: JobRow) -> ChildRunner | None:
         """What runs a job in a child, if it needs one."""
-        if row.agent in self._apart_agents:
-            return self._apart
+        if row.agent in self._isolated_agents:
+            return self._isolated
         # The next process that it kills dies alone.
         return self._quarantine if row.crashes >= SUSPECT else None
 
-    async def _ran_apart(self, about: str, delivery: Delivery, apart: Apart) -> bool:
+    async def _ran_in_child(self, about: str, delivery: Delivery, runner: ChildRunner) -> bool:
         """Run a delivery in a child. Returns whether nothing more can be done with it here."""
         row = delivery.job
-        if apart is self._quarantine:
+        if runner is self._quarantine:
             _log.warning("%s: %d workers died while they ran it, so it gets its own process", about, row.crashes)
         try:
-            await self._held(about, row, None, apart.run(about, delivery))
+            await self._held(about, row, None, runner.run(about, delivery))
         except BadSetup as error:
-            if apart is self._quarantine:
+            if runner is self._quarantine:
                 _log.warning("%s: it runs in this worker, because it can't get its own process: %s", about, error)
                 if self._keeper is not None:
                     self._keeper.limit(row.lease, self._most[row.agent])

@@ -9,8 +9,7 @@ import anyio
 import pytest
 
 import batonpass as bp
-from batonpass.workers.children import nursery
-from batonpass.workers.children import start as birth
+from batonpass.workers.children import child_factory, start
 from batonpass.workers.children.children import Children
 
 from .apart import app
@@ -33,7 +32,7 @@ async def test_whoever_needs_one_is_told_and_the_next_one_gets_one(
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(pool.run)
                 with monkeypatch.context() as patch:
-                    patch.setattr(nursery, "socketpair", none_left)
+                    patch.setattr(child_factory, "socketpair", none_left)
                     children = [await pool.take()]
                     with pytest.raises(bp.BadSetup, match=r"did not start: .*Too many open files"):
                         await pool.take()
@@ -47,5 +46,5 @@ async def test_whoever_needs_one_is_told_and_the_next_one_gets_one(
 async def test_one_that_can_not_be_opened_says_so(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Children(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 3)
     with monkeypatch.context() as patch, pytest.raises(bp.BadSetup, match=r"did not start: .*Too many open files"):
-        patch.setattr(birth, "socketpair", none_left)
+        patch.setattr(start, "socketpair", none_left)
         await pool.open()

@@ -11,8 +11,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ...contracts.errors import BadSetup
+from .child_factory import ChildFactory
 from .frames import Frame
-from .nursery import Nursery
 from .setup import Setup
 from .start import ChildProcess
 
@@ -43,7 +43,7 @@ class Pool:
         self._size = size
         self._warm = warm
         self._wear = wear
-        self._nursery = Nursery(setup, self._notify)
+        self._factory = ChildFactory(setup, self._notify)
         self._children: set[ChildProcess] = set()
         self._idle: list[ChildProcess] = []
         self._leaving: set[ChildProcess] = set()
@@ -117,23 +117,23 @@ class Pool:
                 await self._news.wait()
         for child in everyone:
             child.kill()
-        await self._nursery.close()
+        await self._factory.close()
 
     def _start_wanted(self, starts: TaskGroup) -> None:
-        if self._warm and not self._nursery.is_open and not self._reviving:
+        if self._warm and not self._factory.is_open and not self._reviving:
             self._reviving = True
             starts.start_soon(self._revive)
         # After a failure, retry only if somebody waits: a warm child is not worth endless attempts.
         ahead = 1 if self._warm and self._failure is None else 0
         wanted = max(self._waiting, ahead) - len(self._idle) - self._starting
-        room = self._size + (0 if self._nursery.forks else 1) - len(self._children) - self._starting
+        room = self._size + (0 if self._factory.forks else 1) - len(self._children) - self._starting
         for _ in range(min(wanted, room)):
             self._starting += 1
             starts.start_soon(self._start)
 
     async def _start(self) -> None:
         try:
-            child = await self._nursery.birth(self._lose)
+            child = await self._factory.make(self._lose)
         except BadSetup as error:
             self._failure = error
             self._failures += 1
@@ -148,7 +148,7 @@ class Pool:
     async def _revive(self) -> None:
         _log.warning("the process that forks children has died: starting another one")
         try:
-            await self._nursery.open()
+            await self._factory.open()
         except BadSetup as error:
             _log.error("no children can be made: %s", error)
             await anyio.sleep(_RETIRING)

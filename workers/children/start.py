@@ -14,8 +14,8 @@ from socket import socket, socketpair
 import anyio
 
 from ...coordinator.rows import Delivery
+from .channel import Channel
 from .frames import Frame, pack_delivery
-from .line import Line
 
 # Seconds between the end of a process's socket and its exit status, at most.
 STATUS = 0.2
@@ -35,13 +35,13 @@ class ChildProcess:
         self.gone = False
         self._status: int | None = None
         self._on_gone = gone
-        self._line = Line(self._hear, self._lose)
+        self._channel = Channel(self._hear, self._lose)
         self._said: asyncio.Future[Frame | None] = asyncio.get_running_loop().create_future()
         self._ends: Callable[[], None] | None = None
 
     async def connect(self, sock: socket) -> None:
         """Use a socket whose other end the child has."""
-        await self._line.open(sock)
+        await self._channel.open(sock)
 
     async def answer(self) -> Frame:
         """Its next message. `Died` if none will come."""
@@ -60,7 +60,7 @@ class ChildProcess:
         if not self.gone:
             self._said = asyncio.get_running_loop().create_future()
             self.jobs += 1
-            self._line.send({"run": pack_delivery(delivery)})
+            self._channel.send({"run": pack_delivery(delivery)})
         message = await self.answer()
         if "done" not in message:
             raise Died(f"process {self.pid} gave up: {message.get('failed')}")
@@ -68,14 +68,14 @@ class ChildProcess:
 
     def send(self, message: Frame) -> None:
         """Send it a message that it doesn't answer."""
-        self._line.send(message)
+        self._channel.send(message)
 
     def kill(self) -> None:
         """Kill it. A child that never started has no pid: a signal to 0 would end this worker and its whole group."""
         if self.pid and not self.ended.is_set():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
-        self._line.close()
+        self._channel.close()
 
     def has_ended(self, status: int) -> None:
         """Its parent reports that it has ended. The socket doesn't tell if a process that it started still holds it."""

@@ -1,4 +1,4 @@
-"""Line: a worker's side of a socket to one of its processes."""
+"""Channel: a worker's side of a socket to one of its processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from .frames import Frame, frame, frames_in
 
 
-class Line(asyncio.Protocol):
+class Channel(asyncio.Protocol):
     """Calls `heard` for each message, and `gone` once when the other side has closed or died."""
 
     def __init__(self, heard: Callable[[Frame], None], gone: Callable[[], None]) -> None:
@@ -20,7 +20,7 @@ class Line(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     async def open(self, sock: socket) -> None:
-        """Use a connected socket, which is the line's from now on."""
+        """Use a connected socket, which is the channel's from now on."""
         await asyncio.get_running_loop().create_connection(lambda: self, sock=sock)
 
     def send(self, message: Mapping[str, Any]) -> None:

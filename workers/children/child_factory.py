@@ -1,4 +1,4 @@
-"""Nursery: makes children, forked from a zygote, or spawned where forking is not safe."""
+"""ChildFactory: makes children, forked from a zygote, or spawned where forking is not safe."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from socket import send_fds, socket, socketpair
 import anyio
 
 from ...contracts.errors import BadSetup
+from .channel import Channel
 from .frames import Frame
-from .line import Line
 from .setup import Setup
 from .start import STATUS, ChildProcess, Died, how, start_python
 
@@ -30,7 +30,7 @@ class _Gone(Exception):
     """The zygote has died, or hangs."""
 
 
-class Nursery:
+class ChildFactory:
     """Makes children. If `forks` is False they are spawned, which takes as long as their imports. `changed` is called
     when the zygote has died. The next `open` starts another one."""
 
@@ -62,14 +62,14 @@ class Nursery:
                 await zygote.close()
                 _log.info("children are spawned, not forked: importing the app or its frameworks starts threads")
 
-    async def birth(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
+    async def make(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
         """A new child that is ready. `BadSetup` if it doesn't become ready."""
         for _ in range(2):
             with suppress(_Gone):
-                return await self._birth(gone)
+                return await self._make(gone)
         raise BadSetup("the process that forks children has died twice")
 
-    async def _birth(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
+    async def _make(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
         await self.open()
         child = ChildProcess(gone)
         try:
@@ -111,7 +111,7 @@ class _Zygote:
     def __init__(self, changed: Callable[[], None]) -> None:
         self.gone = False
         self._changed = changed
-        self._line = Line(self._hear, self._lose)
+        self._channel = Channel(self._hear, self._lose)
         self._pid = 0
         self._sock: socket | None = None
         self._status: int | None = None
@@ -124,8 +124,8 @@ class _Zygote:
     async def open(self, setup: Setup) -> bool:
         """Start it, and wait until it has imported everything. Returns whether it can fork."""
         self._pid, self._sock = await start_python("batonpass.workers.children.zygote", self._has_ended)
-        await self._line.open(self._sock)
-        self._line.send(setup.pack())
+        await self._channel.open(self._sock)
+        self._channel.send(setup.pack())
         try:
             with anyio.fail_after(_PATIENCE):
                 message = await self._said
@@ -176,7 +176,7 @@ class _Zygote:
             await self._ended.wait()
 
     def _kill(self) -> None:
-        self._line.close()
+        self._channel.close()
         if self._pid and not self._ended.is_set():
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Apart: runs one delivery in a child process, whose code may block, crash, or never end."""
+"""ChildRunner: runs one delivery in a child process, whose code may block, crash, or never end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Late:
         self.why = f"the end of the attempt was not written within {WRITING:g} s"
 
 
-class Apart:
+class ChildRunner:
     """Runs deliveries in the children of a pool. The child writes how a run ended, unless it is killed."""
 
     def __init__(
