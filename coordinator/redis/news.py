@@ -13,7 +13,7 @@ from typing import Any
 
 import hiredis
 
-from .lines import pack
+from .connections import pack
 from .once import Once
 from .place import TROUBLE, connected_by
 from .private import take_over

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from redis.exceptions import TimeoutError as Late
 
 from ..closing import end_all
-from .lines import AsyncLines
+from .connections import AsyncConnection
 from .patience import over
 from .place import connected_by
 from .together import Together
@@ -18,10 +18,10 @@ MOST_CONNECTIONS = 64  # in use at the same time by callers that need one each
 
 
 class Side(NamedTuple):
-    """A client, its shared line, and how it writes the ends of jobs."""
+    """A client, its shared connection, and how it writes the ends of jobs."""
 
     client: Any
-    lines: AsyncLines
+    connection: AsyncConnection
     ends: Together
     room: Semaphore
 
@@ -38,4 +38,4 @@ class Side(NamedTuple):
 
     async def aclose(self) -> None:
         """Disconnect."""
-        await end_all(self.lines.aclose, *(client.aclose for client in connected_by(self.client)))
+        await end_all(self.connection.aclose, *(client.aclose for client in connected_by(self.client)))

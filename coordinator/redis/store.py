@@ -19,11 +19,11 @@ from ..following import afollow, follow
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
+from .connections import AsyncConnection, Connections
 from .denial import Denial
 from .dialogue import Dialogue, lacks
 from .failures import first_line
 from .going_on import Unfinished
-from .lines import AsyncLines, Lines
 from .news import News
 from .news_watch import NewsWatch
 from .patience import asked, first_asked, over
@@ -62,7 +62,7 @@ class RedisStore:
         self._place = read_place(url)
         self.url = self._place.url
         self._sync = self._place.client()
-        self._lines = Lines(self._sync)
+        self._connections = Connections(self._sync)
         self._async = PerLoop(self._new_side, Side.aclose)
         self._news = PerLoop(self._new_news, News.aclose)
         self._denial = denial or Denial()
@@ -70,9 +70,9 @@ class RedisStore:
 
     def _new_side(self) -> Side:
         client = self._place.aclient()
-        lines = AsyncLines(client)
-        ends = Together(lines, lambda: self._scripts("complete"), self.prefix)
-        return Side(client, lines, ends, Semaphore(MOST_CONNECTIONS))
+        connection = AsyncConnection(client)
+        ends = Together(connection, lambda: self._scripts("complete"), self.prefix)
+        return Side(client, connection, ends, Semaphore(MOST_CONNECTIONS))
 
     def _new_news(self) -> News:
         async def find() -> Any:
@@ -89,12 +89,12 @@ class RedisStore:
             name, argv = arguments(command)
             if not self._dialogue.replicas and not self._dialogue.witness.due(command):
                 try:
-                    reply = self._lines.ask("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
+                    reply = self._connections.ask("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
                 except _ONCE_MORE as error:
                     if over(began, self._place.patience):
                         raise
                     if isinstance(error, exceptions.TimeoutError):
-                        self._lines.renew()
+                        self._connections.renew()
                 else:
                     result = self._dialogue.answer(command, reply)
                     if isinstance(result, Unfinished):
@@ -120,7 +120,7 @@ class RedisStore:
                     if over(began, self._place.patience):
                         raise
                     if isinstance(error, exceptions.TimeoutError):
-                        await self._async.here().lines.renew()
+                        await self._async.here().connection.renew()
                 else:
                     result = self._dialogue.answer(command, reply)
                     if isinstance(result, Unfinished):
@@ -144,8 +144,8 @@ class RedisStore:
             # sent at the end of the turn, both would be answered at once, and worker and server would wait in turns.
             if at_once := type(command) is Claim:
                 side.ends.send()
-            return await side.lines.ask(*sent, at_once=at_once)
-        reply, seen = await side.lines.ask_all(sent, self._dialogue.look("EVALSHA"))
+            return await side.connection.ask(*sent, at_once=at_once)
+        reply, seen = await side.connection.ask_all(sent, self._dialogue.look("EVALSHA"))
         if isinstance(reply, Exception):
             raise reply
         await afollow(self._dialogue.learn(seen), self._asent)
@@ -158,7 +158,7 @@ class RedisStore:
         except _LOST:
             if not self._place.service or over(began, self._place.patience):
                 raise
-        self._lines.renew()  # another server may be the master now
+        self._connections.renew()  # another server may be the master now
         return self._piped(commands)
 
     def _piped(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -175,7 +175,7 @@ class RedisStore:
         except _LOST:
             if not self._place.service or over(began, patience):
                 raise
-        await side.lines.renew()
+        await side.connection.renew()
         return await side.piped(commands, began, patience)
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
@@ -237,7 +237,7 @@ class RedisStore:
     def close(self) -> None:
         with Closing() as ending:
             with ending.part():
-                self._lines.close()
+                self._connections.close()
             for client in connected_by(self._sync):
                 with ending.part():
                     client.close()

@@ -13,7 +13,7 @@ from typing import Any
 
 from redis.exceptions import ConnectionError as Lost
 
-from .lines import AsyncLines
+from .connections import AsyncConnection
 from .scripts import Script
 from .wire import unfolded
 
@@ -24,8 +24,8 @@ class Together:
     """For one event loop. Calls a script that takes the arguments of several commands in a row, and then returns a list
     of replies."""
 
-    def __init__(self, lines: AsyncLines, script: Callable[[], Script], prefix: str) -> None:
-        self._lines = lines
+    def __init__(self, connection: AsyncConnection, script: Callable[[], Script], prefix: str) -> None:
+        self._connection = connection
         self._script = script
         self._prefix = prefix
         self._loop = get_running_loop()
@@ -36,8 +36,8 @@ class Together:
 
         The error may be due to others in the same call. Then it is a `ConnectionError`: ask again, alone.
         """
-        if not self._waiting and not await self._lines.ready():
-            return await self._lines.ask("EVALSHA", self._script().sha, 1, self._prefix, *argv)
+        if not self._waiting and not await self._connection.ready():
+            return await self._connection.ask("EVALSHA", self._script().sha, 1, self._prefix, *argv)
         reply: Future[Any] = self._loop.create_future()
         if not self._waiting:
             self._loop.call_soon(self.send)
@@ -52,7 +52,7 @@ class Together:
         if not waiting:
             return
         argv = chain.from_iterable(argv for argv, _ in waiting)
-        asked = self._lines.asked("EVALSHA", self._script().sha, 1, self._prefix, *argv)
+        asked = self._connection.asked("EVALSHA", self._script().sha, 1, self._prefix, *argv)
         asked.add_done_callback(partial(_hand_out, [reply for _, reply in waiting]))
 
 

@@ -9,7 +9,7 @@ from anyio import CancelScope, Lock, move_on_after
 from redis import exceptions
 
 from ...contracts.names import mint
-from .lines import AsyncLines
+from .connections import AsyncConnection
 from .place import TROUBLE, Place, connected_by
 
 _CLOSED_WITHIN = 2.0  # seconds
@@ -25,7 +25,7 @@ class QueueWatch:
         self._interrupt = f"{prefix}x:{mint('l')}"
         self._sync: Any = None
         self._async: Any = None
-        self._alines: AsyncLines | None = None  # of `_async`
+        self._connection: AsyncConnection | None = None  # of `_async`
         self._interrupting = Lock()
         self._asking: CancelScope | None = None  # around the command that interrupts
 
@@ -50,17 +50,17 @@ class QueueWatch:
         """Wait for deliveries, then have a command carried out. Returns its reply, or None if it was not carried out.
 
         The server gets both commands at once, and goes on with the second when the first is over, without a round trip
-        in between. Over a line of our own, because a job waits, and the client does much else around a call.
+        in between. Over a connection of our own, because a job waits, and the client does much else around a call.
         """
         await self.aopen()
-        lines = self._alines = self._alines or AsyncLines(self._async)
+        connection = self._connection = self._connection or AsyncConnection(self._async)
         try:
-            waited, reply = await lines.ask_all(("BLPOP", self._interrupt, *self._wakes, timeout), command)
+            waited, reply = await connection.ask_all(("BLPOP", self._interrupt, *self._wakes, timeout), command)
         except TROUBLE:
             waited = reply = None
             await self.aclose()
         except BaseException:
-            lines.hang_up()  # nothing may be claimed for a worker that does not wait any more
+            connection.hang_up()  # nothing may be claimed for a worker that does not wait any more
             raise
         if not isinstance(waited, Exception) and not isinstance(reply, Exception):
             return reply
@@ -87,14 +87,14 @@ class QueueWatch:
     async def aclose(self) -> None:
         if self._async is None:
             return
-        ending, lines = connected_by(self._async), self._alines
-        self._async = self._alines = None
+        ending, connection = connected_by(self._async), self._connection
+        self._async = self._connection = None
         if self._asking is not None:
             self._asking.cancel()  # the client trips over a connection that is closed while it is opened
         with move_on_after(_CLOSED_WITHIN, shield=True):  # the caller may have been cancelled
             async with self._interrupting:
-                if lines is not None:
-                    await lines.aclose()
+                if connection is not None:
+                    await connection.aclose()
                 for each in ending:
                     with suppress(*TROUBLE):
                         await each.aclose()

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 import batonpass as bp
-from batonpass.coordinator.redis.lines import AsyncLines, Lines
+from batonpass.coordinator.redis.connections import AsyncConnection, Connections
 from batonpass.coordinator.redis.news import News
 from batonpass.coordinator.store import Topic
 from tests.harness.waiting import wait_until
@@ -32,7 +32,7 @@ def broken(close: Any) -> Any:
     return closing
 
 
-@pytest.mark.parametrize(("part", "close"), [(News, "aclose"), (Lines, "close"), (AsyncLines, "aclose")])
+@pytest.mark.parametrize(("part", "close"), [(News, "aclose"), (Connections, "close"), (AsyncConnection, "aclose")])
 async def test_the_rest_is_closed(
     part: type[Any], close: str, redis_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

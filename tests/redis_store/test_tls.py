@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator.redis.shared_line import SharedLine
+from batonpass.coordinator.redis.shared_connection import SharedConnection
 from batonpass.coordinator.urls import open_store
 from tests.capabilities import note
 from tests.harness.bench import new_job
@@ -62,17 +62,17 @@ def test_both_sides_and_a_wait(start: Start) -> None:
 def test_hanging_up_leaves_the_loop_nothing_to_complain_of(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     server = start(False)
     complaints: list[dict[str, Any]] = []
-    hear_of_the_loss = SharedLine.connection_lost
+    hear_of_the_loss = SharedConnection.connection_lost
 
     async def main() -> None:
         loop, gone = asyncio.get_running_loop(), asyncio.Event()
         loop.set_exception_handler(lambda _, complaint: complaints.append(complaint))
 
-        def lost(line: SharedLine, error: Exception | None) -> None:
+        def lost(connection: SharedConnection, error: Exception | None) -> None:
             gone.set()
-            hear_of_the_loss(line, error)
+            hear_of_the_loss(connection, error)
 
-        monkeypatch.setattr(SharedLine, "connection_lost", lost)
+        monkeypatch.setattr(SharedConnection, "connection_lost", lost)
         async with bp.connect(server.verified_url) as coordinator:
             await coordinator.jobs()
         await gone.wait()

@@ -22,7 +22,7 @@ import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.loops import PerLoop
-from batonpass.coordinator.redis.lines import Lines, pack
+from batonpass.coordinator.redis.connections import Connections, pack
 from batonpass.coordinator.redis.store import RedisStore
 from batonpass.coordinator.store import Store, Topic
 from batonpass.coordinator.urls import open_store
@@ -202,11 +202,11 @@ async def test_a_line_that_was_lost_in_the_turn_that_opened_it_says_so(store: St
     """Whoever asked for it runs a turn later, and would wait for an answer until its time is over."""
     await store.acall(c.LastEvent())
     assert isinstance(store, RedisStore)
-    line = store._async.here().lines._line
-    line.close(Lost("gone"))
+    shared = store._async.here().connection._shared
+    shared.close(Lost("gone"))
     await anyio.wait_all_tasks_blocked()
     with pytest.raises(Lost):
-        await line.ask(pack(("PING",)))
+        await shared.ask(pack(("PING",)))
 
 
 def test_threads_that_hang_up_at_the_same_time_leave_each_other_alone() -> None:
@@ -223,10 +223,10 @@ def test_threads_that_hang_up_at_the_same_time_leave_each_other_alone() -> None:
         def __bool__(self) -> bool:
             return len(self) > 0
 
-    lines = Lines(SimpleNamespace(connection_pool=None))
-    lines._idle = Shared(["a connection"])
+    connections = Connections(SimpleNamespace(connection_pool=None))
+    connections._idle = Shared(["a connection"])
     with suppress(AttributeError):  # it is none
-        lines.close()
+        connections.close()
 
 
 def test_a_loop_that_has_ended_is_let_go_of_by_any_number_of_threads() -> None:

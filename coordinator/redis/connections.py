@@ -1,4 +1,4 @@
-"""Lines: connections that are used bare, one command and its reply at a time.
+"""Connections: connections that are used bare, one command and its reply at a time.
 
 The client library's own way from a command to its reply takes a third of what a save takes altogether (12 us of 35, and
 22 of 72 in async code; redis-py 8.1, hiredis): it takes a connection from the pool and asks whether that is alive,
@@ -32,7 +32,7 @@ def _most(pool: Any) -> int:
     return min(_MOST, int(getattr(pool, "max_connections", _MOST)) // 2)
 
 
-class Lines:
+class Connections:
     """The idle connections of a client for sync code. Usable from any thread."""
 
     def __init__(self, client: Any) -> None:
@@ -86,13 +86,13 @@ class Lines:
         self._pool.release(connection)
 
 
-class AsyncLines:
-    """The connection that an event loop's async code shares. Each loop has a client and lines of its own."""
+class AsyncConnection:
+    """The connection that an event loop's async code shares. Each loop has its own."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
         self._pool = client.connection_pool
-        self._line: Any = None
+        self._shared: Any = None
         self._opening = Once(self._open)
         self._alone = not _most(self._pool)
 
@@ -102,7 +102,7 @@ class AsyncLines:
             return await self._client.execute_command(*command)
         if not self._usable:
             await self._opening.done()
-        return await self._line.ask(pack(command), at_once=at_once)
+        return await self._shared.ask(pack(command), at_once=at_once)
 
     async def ready(self) -> bool:
         """Have a connection, so that `asked` can send at once. False if the client has to be asked instead."""
@@ -115,7 +115,7 @@ class AsyncLines:
     def asked(self, *command: Any) -> Future[Any]:
         """Send a command now, over the connection that `ready` has made sure of. Returns the reply to come."""
         if self._usable:
-            reply: Future[Any] = self._line.ask(pack(command))
+            reply: Future[Any] = self._shared.ask(pack(command))
         else:
             reply = get_running_loop().create_future()
             reply.set_exception(ConnectionError("the connection was lost"))
@@ -131,7 +131,7 @@ class AsyncLines:
                 return replies
         if not self._usable:
             await self._opening.done()
-        asked = [self._line.ask(pack(command)) for command in commands]
+        asked = [self._shared.ask(pack(command)) for command in commands]
         try:
             await asked[-1]  # replies come in order, so this is the last one
         except Exception:  # returned below, in its place
@@ -143,22 +143,22 @@ class AsyncLines:
         return [future.exception() or future.result() for future in asked]
 
     async def renew(self) -> None:
-        """See `Lines.renew`."""
+        """See `Connections.renew`."""
         for connection in idle(self._pool):
             await connection.disconnect(nowait=True)
 
     def hang_up(self) -> None:
         """Disconnect, so that the server drops what it was asked and has not done yet."""
-        if self._line is not None:
-            self._line.close(ConnectionError("closed"))
+        if self._shared is not None:
+            self._shared.close(ConnectionError("closed"))
 
     @property
     def _usable(self) -> bool:
-        line = self._line
-        return line is not None and not line.closed
+        shared = self._shared
+        return shared is not None and not shared.closed
 
     async def _open(self) -> None:
-        from .shared_line import SharedLine
+        from .shared_connection import SharedConnection
 
         connection = await self._pool.get_connection()
         try:
@@ -168,18 +168,18 @@ class AsyncLines:
         except BaseException:
             await self._pool.release(connection)
             raise
-        gone, self._line = self._line, SharedLine(connection)
+        gone, self._shared = self._shared, SharedConnection(connection)
         if gone is not None:
             await self._drop(gone)
 
-    async def _drop(self, line: Any) -> None:
-        line.close(ConnectionError("closed"))
-        await line.connection.disconnect(nowait=True)
-        await self._pool.release(line.connection)
+    async def _drop(self, shared: Any) -> None:
+        shared.close(ConnectionError("closed"))
+        await shared.connection.disconnect(nowait=True)
+        await self._pool.release(shared.connection)
 
     async def aclose(self) -> None:
         """Hang up."""
         await self._opening.stop()
-        if self._line is not None:
-            line, self._line = self._line, None
-            await self._drop(line)
+        if self._shared is not None:
+            shared, self._shared = self._shared, None
+            await self._drop(shared)

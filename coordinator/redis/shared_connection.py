@@ -1,4 +1,4 @@
-"""SharedLine: one connection for all that an event loop asks at the same time.
+"""SharedConnection: one connection for all that an event loop asks at the same time.
 
 What is asked in one turn of the loop is written at once, and the server reads it at once. Each command is carried out
 and answered on its own, in order. If a caller stops waiting, its reply is dropped, and the others are not affected.
@@ -21,7 +21,7 @@ _NOT_YET = object()
 _ENOUGH = 16  # so many commands are written without waiting for the end of the turn
 
 
-class SharedLine(asyncio.Protocol):
+class SharedConnection(asyncio.Protocol):
     """Takes over a connection that the client library has made: its transport, and how it reads errors."""
 
     def __init__(self, connection: Any) -> None:
@@ -50,7 +50,7 @@ class SharedLine(asyncio.Protocol):
             return future
         if not self._asked:
             self._transport.write(packed)
-        else:  # the line is in use, so others may ask in this turn, too
+        else:  # the connection is in use, so others may ask in this turn, too
             if not self._unsent:
                 self.loop.call_soon(self._send)
             self._unsent.append(packed)
