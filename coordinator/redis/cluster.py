@@ -21,10 +21,10 @@ from .cluster_partition import Partition, Requests, together
 from .cluster_watch import DoorWatch
 from .denial import Denial
 from .dialogue import Calls
-from .news_watch import NewsWatch
 from .partitions import claim_at, plan
 from .partitions_plan import Plan, Ready, Ring, good
 from .place import prefix_of
+from .pubsub_watch import PubSubWatch
 from .scripts import Script, script
 
 R = TypeVar("R")
@@ -103,7 +103,7 @@ class ClusterStore:
             return DoorWatch(self._link, self.prefix(0), topic.queues)
         at = home(topic.subject) % len(self._partitions) if topic.subject else "*"
         channel = f"{self.prefix(at)}live:{topic.subject or '*'}"
-        return NewsWatch(channel, self._link.any_client, self._link.news)
+        return PubSubWatch(channel, self._link.any_client, self._link.subscriptions)
 
     def behind(self) -> None:
         """Nothing: what was answered is already stored."""

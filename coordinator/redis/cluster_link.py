@@ -25,10 +25,10 @@ from ..closing import end_all
 from ..loops import PerLoop
 from ..urls import without_secrets
 from .cluster_pieces import CLOSED, Request, aat_once, aleft_silent, at_once, left_silent, used
-from .news import News
+from .loop_client import MOST_CONNECTIONS
 from .patience import patience
 from .place import NAMED, Place, read_place
-from .side import MOST_CONNECTIONS
+from .subscription import Subscription
 
 # The client library is typed in part only.
 _Sync: Any = redis.RedisCluster
@@ -80,8 +80,8 @@ class ClusterLink:
         self.url = f"{parts.scheme}://{','.join(f'{host}:{port}' for host, port in self._seeds)}"
         self._patience = patience(self._options["socket_timeout"])
         self._sync: Any = None
-        self._async = PerLoop(self._new_side, _aclose)
-        self.news = PerLoop(lambda: News(self._any_aclient), News.aclose)
+        self._async = PerLoop(self._new_loop_client, _aclose)
+        self.subscriptions = PerLoop(lambda: Subscription(self._any_aclient), Subscription.aclose)
         self._making = Lock()
 
     @property
@@ -101,7 +101,7 @@ class ClusterLink:
         """The client for the async code of this event loop."""
         return self._async.here().client
 
-    def _new_side(self) -> _Side:
+    def _new_loop_client(self) -> _Side:
         nodes = [_AsyncNode(*seed) for seed in self._seeds]
         client = _Async(startup_nodes=nodes, retry=AsyncRetry(NoBackoff(), 0), **self._options)
         return _Side(client, Semaphore(MOST_CONNECTIONS))
@@ -227,7 +227,7 @@ class ClusterLink:
             self._sync = None
 
     async def aclose(self) -> None:
-        await end_all(self.close, self.news.aclose, self._async.aclose)
+        await end_all(self.close, self.subscriptions.aclose, self._async.aclose)
 
 
 async def _aclose(side: _Side) -> None:

@@ -24,12 +24,12 @@ from .denial import Denial
 from .dialogue import Dialogue, lacks
 from .failures import first_line
 from .going_on import Unfinished
-from .news import News
-from .news_watch import NewsWatch
+from .loop_client import MOST_CONNECTIONS, LoopClient
 from .patience import asked, first_asked, over
 from .place import TROUBLE, connected_by, prefix_of, read_place
+from .pubsub_watch import PubSubWatch
 from .scripts import Script, script
-from .side import MOST_CONNECTIONS, Side
+from .subscription import Subscription
 from .together import Together
 from .watch import QueueWatch
 from .wire import arguments
@@ -63,22 +63,22 @@ class RedisStore:
         self.url = self._place.url
         self._sync = self._place.client()
         self._connections = Connections(self._sync)
-        self._async = PerLoop(self._new_side, Side.aclose)
-        self._news = PerLoop(self._new_news, News.aclose)
+        self._async = PerLoop(self._new_loop_client, LoopClient.aclose)
+        self._subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
         self._denial = denial or Denial()
         self._dialogue = Dialogue(self.url, self.prefix, scripts, self._denial, replicas=self._place.replicas)
 
-    def _new_side(self) -> Side:
+    def _new_loop_client(self) -> LoopClient:
         client = self._place.aclient()
         connection = AsyncConnection(client)
         ends = Together(connection, lambda: self._scripts("complete"), self.prefix)
-        return Side(client, connection, ends, Semaphore(MOST_CONNECTIONS))
+        return LoopClient(client, connection, ends, Semaphore(MOST_CONNECTIONS))
 
-    def _new_news(self) -> News:
+    def _new_subscription(self) -> Subscription:
         async def find() -> Any:
             return self._place.aclient(waits=True)
 
-        return News(find)
+        return Subscription(find)
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip."""
@@ -193,8 +193,8 @@ class RedisStore:
         """Wakes by pub/sub. For deliveries by a blocking pop, so that one delivery wakes one worker."""
         if topic.queues:
             return QueueWatch(self._place, self.prefix, topic.queues)
-        return NewsWatch(
-            f"{self.prefix}live:{topic.subject or '*'}", lambda: self._place.client(waits=True), self._news
+        return PubSubWatch(
+            f"{self.prefix}live:{topic.subject or '*'}", lambda: self._place.client(waits=True), self._subscriptions
         )
 
     def behind(self) -> None:
@@ -243,4 +243,4 @@ class RedisStore:
                     client.close()
 
     async def aclose(self) -> None:
-        await end_all(self.close, self._news.aclose, self._async.aclose)
+        await end_all(self.close, self._subscriptions.aclose, self._async.aclose)

@@ -11,7 +11,7 @@ import redis
 
 import batonpass as bp
 from batonpass.coordinator.redis.connections import AsyncConnection, Connections
-from batonpass.coordinator.redis.news import News
+from batonpass.coordinator.redis.subscription import Subscription
 from batonpass.coordinator.store import Topic
 from tests.harness.waiting import wait_until
 
@@ -32,7 +32,9 @@ def broken(close: Any) -> Any:
     return closing
 
 
-@pytest.mark.parametrize(("part", "close"), [(News, "aclose"), (Connections, "close"), (AsyncConnection, "aclose")])
+@pytest.mark.parametrize(
+    ("part", "close"), [(Subscription, "aclose"), (Connections, "close"), (AsyncConnection, "aclose")]
+)
 async def test_the_rest_is_closed(
     part: type[Any], close: str, redis_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

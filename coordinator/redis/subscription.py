@@ -1,4 +1,4 @@
-"""News: one subscription for all tasks of an event loop that wait for events.
+"""Subscription: one for all tasks of an event loop that wait for events.
 
 A connection for each would take a server's connections and a process's files: 1,024 by default, half as many waits.
 """
@@ -22,7 +22,7 @@ from .private import take_over
 _PAUSE = 0.2
 
 
-class News:
+class Subscription:
     """Wakes those who joined a channel when something is published on it, or when the connection is lost. `find` gives
     a client of a server that hears of everything."""
 
@@ -31,7 +31,7 @@ class News:
         self._joined: dict[str, set[asyncio.Event]] = {}
         self._opening = Once(self._open)
         self._client: Any = None
-        self._subscription: _Subscription | None = None
+        self._receiver: _Receiver | None = None
         self._next = 0.0
 
     def has(self, channel: str, woken: asyncio.Event) -> bool:
@@ -41,18 +41,18 @@ class News:
     async def join(self, channel: str, woken: asyncio.Event) -> None:
         """Have an event set whenever there are news of a channel, or of all channels that fit a pattern. Raises an
         error of the client library if the server is not there."""
-        while self._subscription is None or self._subscription.closed:
+        while self._receiver is None or self._receiver.closed:
             await self._opening.done()
         if channel not in self._joined:
-            self._subscription.send(f"{_kind(channel)}SUBSCRIBE", channel)
+            self._receiver.send(f"{_kind(channel)}SUBSCRIBE", channel)
         self._joined.setdefault(channel, set()).add(woken)
 
     def leave(self, channel: str, woken: asyncio.Event) -> None:
         """The opposite of `join`, also for one that was interrupted."""
         waiting = self._joined.get(channel, set())
         waiting.discard(woken)
-        if not waiting and self._joined.pop(channel, None) is not None and self._subscription:
-            self._subscription.send(f"{_kind(channel)}UNSUBSCRIBE", channel)
+        if not waiting and self._joined.pop(channel, None) is not None and self._receiver:
+            self._receiver.send(f"{_kind(channel)}UNSUBSCRIBE", channel)
 
     async def _open(self) -> None:
         await self._hang_up()
@@ -60,7 +60,7 @@ class News:
         self._next = time.monotonic() + _PAUSE
         self._client = await self._find()
         connection = await self._client.connection_pool.get_connection()
-        self._subscription = _Subscription(connection, self._tell, self._lost)
+        self._receiver = _Receiver(connection, self._tell, self._lost)
 
     def _tell(self, channel: str) -> None:
         for woken in self._joined.get(channel, ()):
@@ -72,12 +72,12 @@ class News:
             woken.set()
 
     async def _hang_up(self) -> None:
-        subscription, client = self._subscription, self._client
-        self._subscription = self._client = None
-        if subscription is not None:
-            subscription.close()
-            await subscription.connection.disconnect(nowait=True)
-            await client.connection_pool.release(subscription.connection)
+        receiver, client = self._receiver, self._client
+        self._receiver = self._client = None
+        if receiver is not None:
+            receiver.close()
+            await receiver.connection.disconnect(nowait=True)
+            await client.connection_pool.release(receiver.connection)
         for each in connected_by(client) if client is not None else ():
             with suppress(*TROUBLE):
                 await each.aclose()
@@ -92,7 +92,7 @@ def _kind(channel: str) -> str:
     return "P" if channel.endswith("*") else ""
 
 
-class _Subscription(asyncio.Protocol):
+class _Receiver(asyncio.Protocol):
     """Takes over a connection that the client library has made."""
 
     def __init__(self, connection: Any, tell: Callable[[str], None], lost: Callable[[], None]) -> None:

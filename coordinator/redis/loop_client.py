@@ -1,4 +1,4 @@
-"""Side: how the async code of one event loop reaches a Redis server."""
+"""LoopClient: how the async code of one event loop reaches a Redis server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .together import Together
 MOST_CONNECTIONS = 64  # in use at the same time by callers that need one each
 
 
-class Side(NamedTuple):
+class LoopClient(NamedTuple):
     """A client, its shared connection, and how it writes the ends of jobs."""
 
     client: Any

@@ -1,4 +1,4 @@
-"""NewsWatch: how clients wait for events on Redis."""
+"""PubSubWatch: how clients wait for events on Redis."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Any
 import anyio
 
 from ..loops import PerLoop
-from .news import News
 from .place import TROUBLE, connected_by
+from .subscription import Subscription
 
 # Seconds to pause after trouble, so that a client that looks and waits in turn does not spin.
 _PAUSE = 0.2
 
 
-class NewsWatch:
+class PubSubWatch:
     """In sync code, a subscription of its own, over a client that `find` gives. Tasks share that of their loop. A lost
     connection counts as a wake-up: the caller then looks at the store, and gets the error."""
 
-    def __init__(self, channel: str, find: Callable[[], Any], shared: PerLoop[News]) -> None:
+    def __init__(self, channel: str, find: Callable[[], Any], shared: PerLoop[Subscription]) -> None:
         self._channel = channel
         self._find = find
         self._shared = shared
         self._client: Any = None
         self._pubsub: Any = None
-        self._news: News | None = None
+        self._subscription: Subscription | None = None
         self._woken = asyncio.Event()
 
     def wait(self, timeout: float) -> None:
@@ -53,11 +53,11 @@ class NewsWatch:
             await self._join()
 
     async def _join(self) -> None:
-        self._news = self._shared.here()
-        await self._news.join(self._channel, self._woken)
+        self._subscription = self._shared.here()
+        await self._subscription.join(self._channel, self._woken)
 
     async def await_(self, timeout: float) -> None:
-        if self._news is None or not self._news.has(self._channel, self._woken):
+        if self._subscription is None or not self._subscription.has(self._channel, self._woken):
             try:
                 await self._join()
             except TROUBLE:
@@ -79,5 +79,5 @@ class NewsWatch:
                     each.close()
 
     async def aclose(self) -> None:
-        if self._news is not None:
-            self._news.leave(self._channel, self._woken)
+        if self._subscription is not None:
+            self._subscription.leave(self._channel, self._woken)

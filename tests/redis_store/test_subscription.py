@@ -72,14 +72,14 @@ async def test_who_waits_while_it_is_closed_is_not_cancelled(redis_url: str, mon
     async with serving(app, redis_url) as other, bp.connect(redis_url, app=app) as coordinator:
         job = await other.submit("a", Ask(), delay=1)
         store: Any = coordinator.store
-        news, opening = store._news.here(), asyncio.Event()
+        subscription, opening = store._subscriptions.here(), asyncio.Event()
 
         async def silent() -> Any:
             opening.set()
             await asyncio.sleep(LONG)
 
         with monkeypatch.context() as patch, anyio.fail_after(LONG / 2):
-            patch.setattr(news, "_find", silent)
+            patch.setattr(subscription, "_find", silent)
             waiting = asyncio.create_task(coordinator.job(job.id).result(timeout=LONG))
             await opening.wait()
             await store.aclose()
