@@ -39,7 +39,8 @@ class There:
 
     def look(self) -> None:
         """`check` without delay. Used before the file is opened again, which would make a new one."""
-        if self._file is not None and self._found() != self._file:
+        file = self._file  # another thread may close it meanwhile
+        if file is not None and self._found() != file:
             raise Unreachable(
                 f"{self._path} was deleted, or another file put in its place, while it was open: what was written "
                 "since is in no file that others find. Start again; delete or replace a store when nobody has it open",

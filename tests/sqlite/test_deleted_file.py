@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.sqlite.there import There
 from tests.harness.waiting import wait_until
 from tests.workers.serving import Ask, only
 
@@ -108,3 +109,19 @@ async def test_who_begins_to_wait_after_that_makes_no_new_file(sqlite_url: str, 
         with pytest.raises(bp.Unreachable, match="was deleted"):
             await job.result(timeout=30)
     assert not path.exists()
+
+
+def test_a_file_that_another_thread_closes_was_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a program ends that closes what its threads still use."""
+    (tmp_path / "store.db").touch()
+    there = There(str(tmp_path / "store.db"))
+    there.opened()
+
+    def closed(path: str) -> os.stat_result:
+        monkeypatch.undo()
+        there.forget()
+        return os.stat(path)
+
+    monkeypatch.setattr(os, "stat", closed)
+    there.look()
+    assert os.stat is not closed
