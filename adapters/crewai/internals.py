@@ -147,6 +147,13 @@ def drop_output_log(crew: Any) -> None:
     crew._task_output_handler = _NoLog()
 
 
+def caches(crew: Any) -> list[dict[str, Any]]:
+    """What CrewAI's caches of tools' results hold: the crew's own, and those that agents have for themselves."""
+    agents = [*crew.agents, *(task.agent for task in crew.tasks if task.agent is not None)]
+    handlers = [crew._cache_handler, *(agent.cache_handler for agent in agents if agent.cache_handler is not None)]
+    return list({id(handler): handler._cache for handler in handlers}.values())
+
+
 def override(flow: Any, execute: Callable[[Execute], Execute], provider: Callable[[Any], Callable[..., Any]]) -> None:
     """Wrap the flow's functions that run a method and that choose who gives feedback."""
     object.__setattr__(flow, _METHOD_CORE, execute(getattr(flow, _METHOD_CORE)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from crewai import Crew, Flow, Memory, Task
+from crewai.agents import CacheHandler
 from crewai.agents.agent_builder.base_agent import BaseAgent
 from crewai.events import event_context
 from crewai.flow import start
@@ -99,6 +100,15 @@ def test_a_crew_writes_its_outputs_by_a_handler() -> None:
         assert callable(getattr(crew._task_output_handler, name))
     internals.drop_output_log(crew)
     assert not hasattr(crew._task_output_handler, "storage")
+
+
+def test_a_crew_and_its_agents_cache_the_results_of_tools() -> None:
+    alone, together = (Crews().task(name) for name in ("alone", "together"))
+    own = alone.agent.cache_handler = CacheHandler()
+    crew = Crew(agents=[together.agent], tasks=[alone, together], cache=True)
+    together.agent.tools_handler.cache.add("look", "x", "seen by all")
+    own.add("look", "x", "seen by one")
+    assert internals.caches(crew) == [{"look-x": "seen by all"}, {"look-x": "seen by one"}]
 
 
 def test_a_model_counts_its_tokens_in_one_place() -> None:

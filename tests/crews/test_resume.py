@@ -14,6 +14,7 @@ import pytest
 from crewai import Crew, CrewOutput, Flow, Process, Task
 from crewai.flow import listen, or_, router, start
 from crewai.tasks.conditional_task import ConditionalTask
+from crewai.tools import tool
 from pydantic import BaseModel
 
 import batonpass as bp
@@ -79,6 +80,32 @@ async def test_a_hierarchical_crew_is_retried_too(crews: Crews) -> None:
 
     assert (await result(factory)).text == "b is done"
     assert crews.ran.count("a") == 1
+
+
+@pytest.mark.parametrize("cache", [True, False])
+async def test_a_retried_crew_has_the_tool_results_that_crewai_cached(cache: bool, crews: Crews) -> None:
+    looked: list[str] = []
+
+    @tool("look")
+    def look(at: str) -> str:
+        """Looks at something."""
+        looked.append(at)
+        return f"seen {at}"
+
+    def looks(said: str) -> str:
+        if "seen" in said:
+            return "Thought: t\nFinal Answer: fine"
+        return 'Thought: t\nAction: look\nAction Input: {"at": "x"}'
+
+    crews.script |= {"one": looks, "three": looks}
+    crews.fails_once("two", "fine")
+
+    def factory() -> Crew:
+        tasks = [crews.task(name, tools=[look]) for name in ("one", "two", "three")]
+        return Crew(agents=[task.agent for task in tasks], tasks=tasks, cache=cache)
+
+    assert (await result(factory)).text == "fine"
+    assert looked == ["x"] * (1 if cache else 2)
 
 
 async def test_a_crew_that_the_factory_gives_twice_starts_afresh(crews: Crews) -> None:

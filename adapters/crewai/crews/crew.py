@@ -25,6 +25,7 @@ from ..calls.stop import Stop
 from ..people.terminal import no_terminal
 from ..saved import VERSION, bookkeeping, fitting
 from ..transcript.saved import Telling
+from .caches import dump_caches, load_caches
 from .expected_output import expect
 from .outputs import dump_output, load_output
 
@@ -54,6 +55,7 @@ class CrewRun:
         native = bookkeeping(session, "outputs")
         if session.checkpoint is not None:
             self._restore(session.checkpoint.state["tasks"], native["outputs"])
+            load_caches(crew, native.get("caches", []))
         finished = {self._keys[task] for task in self._outputs}
         self._steps = Steps(session, stop, finished.__contains__)
 
@@ -151,7 +153,10 @@ class CrewRun:
             title = self._titles[id(task)]
             state[title], native[self._keys[id(task)]] = dump_output(task, self._outputs[id(task)], title)
             native[self._keys[id(task)]] |= {"task": title, "usage": self._spent.get(id(task), {})}
-        return Snapshot(step=step, state={"tasks": state}, framework="crewai", native={"v": VERSION, "outputs": native})
+        kept: dict[str, Any] = {"v": VERSION, "outputs": native}
+        if any(caches := dump_caches(self._crew)):
+            kept["caches"] = caches
+        return Snapshot(step=step, state={"tasks": state}, framework="crewai", native=kept)
 
     def _restore(self, state: Mapping[str, Any], native: Mapping[str, Any]) -> None:
         by_key = {self._keys[id(task)]: task for task in self._crew.tasks}
