@@ -190,4 +190,12 @@ def _unwritable(folder: Path) -> str:
 def missing_file(store: str) -> Path | None:
     """The file that a store would be kept in, if it is not there yet."""
     file = file_of(store)
-    return None if file is None or file.exists() else file.absolute()
+    if file is None:
+        return None
+    try:
+        file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return file.absolute()
+    except OSError:
+        pass  # opening it says what is wrong
+    return None

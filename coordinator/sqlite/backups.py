@@ -15,7 +15,7 @@ from ..new_file import put_in_place, sync
 from .file import open_file
 from .handle import Handle
 from .schema import check_ours
-from .troubles import damaged, in_our_words
+from .troubles import at_opening, damaged, in_our_words, obstacle
 from .waiting import patiently
 
 _PAGES = 1000  # how many are copied between two calls of the progress function
@@ -23,7 +23,7 @@ _PAGES = 1000  # how many are copied between two calls of the progress function
 
 def copy_file(source: str, target: str, progress: Progress | None = None) -> None:
     """Copy a store's file. The copy appears under its name when it is complete, checked and on the disk."""
-    if not os.path.isfile(source):
+    if not os.path.exists(source) and not obstacle(source):
         raise NotFound(f"there is no store in {source} to back up")
     _refuse_what_is_there(target)
     part = f"{target}.part-{secrets.token_hex(4)}"
@@ -57,7 +57,7 @@ def _copy(connection: sqlite3.Connection, source: str, part: str, progress: Prog
         patiently(partial(_begin_reading, connection, source))
         size: int = connection.execute("PRAGMA page_size").fetchone()[0]
     except sqlite3.Error as error:
-        raise in_our_words(error, source) from error
+        raise at_opening(error, source) from error
 
     def tell(status: int, left: int, pages: int) -> None:
         if progress is not None:

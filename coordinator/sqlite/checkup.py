@@ -14,7 +14,7 @@ from ..checkup import Examined, Finding, Load, Queued, size
 from .file import network_danger, open_file
 from .moved import check_not_moved
 from .schema import FOLDER, check_ours, migrations
-from .troubles import in_our_words
+from .troubles import at_opening, obstacle
 from .waiting import patiently
 
 # Bytes left on the disk below which to warn, and below which hardly any command can write.
@@ -23,6 +23,8 @@ _LITTLE, _NOTHING = 200_000_000, 100_000
 
 def examine(path: str, namespace: str) -> Examined:
     """Look at the file, and at a namespace in it. If the file does not exist, it is not made."""
+    if why := obstacle(path):
+        return Examined((Finding("fail", "file", f"{path} can't be opened: {why}"),), opens=False)
     if not os.path.exists(path):
         text = f"there is no file {path}: is it the right one? The first worker makes it"
         return Examined((Finding("fail", "file", text),), opens=False)
@@ -63,7 +65,7 @@ def _version(path: str) -> int:
         try:
             return patiently(lambda: check_ours(connection, path))
         except sqlite3.Error as error:
-            raise in_our_words(error, path) from error
+            raise at_opening(error, path) from error
 
 
 def _moved(path: str, namespace: str) -> Iterator[Finding]:

@@ -7,13 +7,13 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from ...contracts.errors import BadSetup, Unreachable
+from ...contracts.errors import Unreachable
 from ..safety import UnsafeStore
 from .disk import SHARED
 from .mounts import network_file_system
 from .schema import bring_up_to_date
-from .troubles import in_our_words, obstacle
-from .waiting import code_of, patiently
+from .troubles import at_opening, in_our_words, obstacle
+from .waiting import patiently
 
 
 class _Connection(sqlite3.Connection):
@@ -53,9 +53,7 @@ def open_store_file(path: str) -> sqlite3.Connection:
         connection.close()
         if not isinstance(error, sqlite3.Error):
             raise
-        if code_of(error) == sqlite3.SQLITE_NOTADB:
-            raise BadSetup(f"{path} is not a Batonpass store: {error}") from error
-        raise in_our_words(error, path) from error
+        raise at_opening(error, path) from error
     return connection
 
 

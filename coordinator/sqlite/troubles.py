@@ -6,7 +6,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from ...contracts.errors import BatonpassError, Conflict, Corrupted, Overloaded, Unreachable
+from ...contracts.errors import BadSetup, BatonpassError, Conflict, Corrupted, Overloaded, Unreachable
 from . import waiting
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -34,6 +34,13 @@ def in_our_words(error: sqlite3.Error, path: str) -> BatonpassError:
     return Unreachable(f"{path} can't be used: {error}")
 
 
+def at_opening(error: sqlite3.Error, path: str) -> BatonpassError:
+    """`in_our_words` for a file that may be another one than was meant."""
+    if waiting.code_of(error) == sqlite3.SQLITE_NOTADB:
+        return BadSetup(f"{path} is not a Batonpass store: {error}")
+    return in_our_words(error, path)
+
+
 def damaged(path: str, how: str) -> Corrupted:
     """The error for a damaged file."""
     return Corrupted(
@@ -45,15 +52,21 @@ def damaged(path: str, how: str) -> Corrupted:
 def obstacle(path: str) -> str:
     """Why this process can't write the file, "" if no reason is found."""
     folder = Path(path).parent
-    if not folder.is_dir():
-        return f"there is no folder {folder}, make it first"
-    if Path(path).is_dir():
+    try:
+        os.stat(path)
+    except PermissionError:
+        return f"this user may not look into {folder}, change its permissions"
+    except OSError:
+        if not os.path.isdir(folder):
+            return f"there is no folder {folder}, make it first"
+    if os.path.isdir(path):
         return "it is a folder, name a file in it"
     if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
         there = ", and even reading needs two files beside it: copy it elsewhere" if os.path.exists(path) else ""
         return f"its file system is read-only{there}"
-    if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
-        return "this user may not read and write it, change its permissions or its owner"
+    for file in (path, f"{path}-wal", f"{path}-shm"):
+        if os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK):
+            return f"this user may not read and write {file}, change its permissions or its owner"
     if not os.access(folder, os.W_OK):
         return f"this user may not write in {folder}, where SQLite keeps two more files beside it"
     return ""

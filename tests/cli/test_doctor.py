@@ -343,6 +343,8 @@ def test_an_older_file_is_not_migrated(tmp_path: Path, doctor: Doctor) -> None:
     ran = doctor(f"sqlite:////{tmp_path}/none.db")
     assert (ran.code, "there is no file" in ran.out, os.listdir(tmp_path)) == (1, True, ["store.db"])
     assert "ok    store" not in ran.out
+    ran = doctor(f"sqlite:////{tmp_path}/none/store.db")
+    assert (ran.code, "there is no folder" in ran.out) == (1, True)
 
 
 def test_all_partitions_of_a_cluster(three_nodes: Cluster, doctor: Doctor) -> None:

@@ -67,8 +67,13 @@ def test_another_programs_empty_database(path: Path) -> None:
 
 def test_a_file_that_is_no_database(path: Path) -> None:
     path.write_text("Dear diary, " * 1000)
-    with pytest.raises(bp.BadSetup, match="is not a Batonpass store: file is not a database"):
+    why = "is not a Batonpass store: file is not a database"
+    with pytest.raises(bp.BadSetup, match=why):
         bp.connect(f"sqlite:///{path}").open()
+    store = SqliteStore(str(path), "default")
+    assert store.examine().findings[-1].text == f"{path} {why}"
+    with pytest.raises(bp.BadSetup, match=why):
+        store.backup(f"{path}.copy")
     assert path.read_text() == "Dear diary, " * 1000
 
 
@@ -86,18 +91,29 @@ def test_a_folder_in_its_place(tmp_path: Path) -> None:
 # Nobody is refused what root may do, so the process becomes somebody else first.
 _AS_NOBODY = """
 import os, sys
-from batonpass.contracts.errors import Unreachable
+from batonpass.cli.options import opened
+from batonpass.contracts.errors import BatonpassError
 from batonpass.coordinator.sqlite.store import SqliteStore
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
 os.chdir(sys.argv[1])
-try:
-    SqliteStore("store.db", "default").open()
-except Unreachable as error:
-    print(error)
+store = SqliteStore("store.db" if len(sys.argv) < 3 else sys.argv[2], "default")
+print(store.examine().findings[-1].text)
+for use in (store.open, opened(store.url, None).open, lambda: store.backup("copy.db")):
+    try:
+        use()
+    except BatonpassError as error:
+        print(error)
 """
+
+
+def _told_nobody(*arguments: object) -> str:
+    """The one complaint of everything that opens a file: the store, doctor, a command, a backup."""
+    complaints = finished(run(_AS_NOBODY, *arguments)).splitlines()
+    assert complaints == complaints[:1] * 4
+    return complaints[0]
 
 
 @pytest.fixture
@@ -116,13 +132,37 @@ def test_a_read_only_file(open_folder: Path) -> None:
     open_folder.chmod(0o777)
     for file in open_folder.iterdir():
         file.chmod(0o444)
-    assert "store.db can't be opened: this user may not read and write it" in finished(run(_AS_NOBODY, open_folder))
+    file = open_folder / "store.db"
+    assert _told_nobody(open_folder).startswith(f"{file} can't be opened: this user may not read and write {file}, ")
 
 
 def test_a_read_only_folder(open_folder: Path) -> None:
+    SqliteStore(str(open_folder / "store.db"), "default").open()
+    for file in open_folder.iterdir():
+        file.chmod(0o666)
     open_folder.chmod(0o555)
-    told = finished(run(_AS_NOBODY, open_folder))
+    told = _told_nobody(open_folder)
     assert f"store.db can't be opened: this user may not write in {open_folder}, where SQLite keeps two more" in told
+
+
+def test_a_log_of_another_user(open_folder: Path) -> None:
+    store = SqliteStore(str(open_folder / "store.db"), "default")
+    store.open()
+    open_folder.chmod(0o777)
+    for file in open_folder.iterdir():
+        file.chmod(0o444 if file.name.endswith("-wal") else 0o666)
+    assert f"this user may not read and write {open_folder}/store.db-wal, change its per" in _told_nobody(open_folder)
+    store.close()
+
+
+def test_a_folder_that_is_closed_to_this_user(open_folder: Path) -> None:
+    closed = open_folder / "closed"
+    closed.mkdir()
+    SqliteStore(str(closed / "store.db"), "default").open()
+    closed.chmod(0)
+    told = _told_nobody(open_folder, "closed/store.db")
+    closed.chmod(0o700)
+    assert told == f"{closed}/store.db can't be opened: this user may not look into {closed}, change its permissions"
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://host/file.db", "sqlite:///:memory:"])
