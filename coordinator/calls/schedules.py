@@ -120,6 +120,8 @@ def look(book: Book, left: dict[str, int]) -> Call[Look]:
             coming = round(schedule.next_at.timestamp() * 1000) if schedule.next_at else None
             if coming is None or coming > now:
                 left.pop(schedule.name, None)
+            elif (yield ReadItems((row.name, _noted(row.name.key)))) != [row, last]:
+                coming = now  # others took this time meanwhile, or it was removed or changed: the next look sees
             else:
                 due = times.latest(schedule.cron, schedule.timezone, since, now)
                 may_leave = now - left.setdefault(schedule.name, now) <= _MISSED

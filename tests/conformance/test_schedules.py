@@ -194,6 +194,41 @@ def test_a_schedule_is_replaced_and_removed(bench: Bench) -> None:
         bench.run(bench.face(APP).unschedule("hourly"))
 
 
+@pytest.mark.parametrize("payload", [None, {"size": 2}])
+def test_one_that_is_removed_or_changed_while_a_worker_looks(bench: Bench, payload: dict[str, int] | None) -> None:
+    """A look at many schedules takes seconds. What was removed in them is not submitted any more."""
+    schedule(bench)
+    to_the_hour(bench)
+
+    def slow(command: Any) -> Any:
+        answer = bench.do(command)
+        if isinstance(command, c.ListItems):
+            if payload:
+                schedule(bench, payload=payload)
+            else:
+                bench.run(bench.face(APP).unschedule("hourly"))
+        return answer
+
+    assert follow(schedules.look(Book(APP), {}), slow).jobs == []
+    assert bench.do(c.ListJobs()) == []
+    assert [each.payload for each in known(bench)] == [payload] * bool(payload)
+
+
+def test_a_time_that_another_worker_took_meanwhile_is_not_taken_again(bench: Bench) -> None:
+    schedule(bench)
+    to_the_hour(bench)
+    jobs = list[tuple[str, str]]()
+
+    def slow(command: Any) -> Any:
+        answer = bench.do(command)
+        if isinstance(command, c.ListItems):
+            jobs.extend(look(bench).jobs)
+        return answer
+
+    found = follow(schedules.look(Book(APP), {}), slow)
+    assert (found.jobs, found.wait, len(jobs)) == ([], 0, 1)
+
+
 def test_who_says_a_schedule_again_ends_no_time_that_was_missed(bench: Bench) -> None:
     """As a program does that declares its schedules whenever it starts."""
     schedule(bench)
