@@ -25,7 +25,7 @@ async def keep_schedules(store: Store, book: Book) -> None:
     """Look when the next schedule is due, and every few seconds. Ends by cancellation."""
     left, unread, late = dict[str, int](), Trouble("can't read schedules"), dict[str, Trouble]()
     while True:
-        pause = _PAUSE
+        pause, began = _PAUSE, anyio.current_time()
         try:
             look = await adrive(store, schedules.look(book, left))
         except BatonpassError as error:
@@ -43,5 +43,6 @@ async def keep_schedules(store: Store, book: Book) -> None:
             for name in late.keys() - dict(look.late).keys():
                 late.pop(name).over()
             if look.wait is not None:
-                pause = min(look.wait / 1000, pause)
+                # Submitting takes time, too: with many schedules, seconds.
+                pause = max(min(began + look.wait / 1000 - anyio.current_time(), pause), 0)
         await anyio.sleep(pause + random.uniform(0.01, _JITTER))
