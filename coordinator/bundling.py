@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 Path = str | os.PathLike[str]
 
 
-def export(store: Store, what: str, path: Path, *, plain: bool, progress: Progress | None) -> BundleInfo:
+def export_bundle(store: Store, what: str, path: Path, *, plain: bool, progress: Progress | None) -> BundleInfo:
     """Write a job or a thread to a new file, protected by the store's codec unless it is to be `plain`."""
     codec = None if plain else store.codec
     out = BundleWriter(_checked(path), codec)
@@ -37,7 +37,7 @@ def check(path: Path) -> None:
     BundleReader(_checked(path), None).close()
 
 
-def import_(store: Store, path: Path, *, progress: Progress | None) -> BundleInfo:
+def import_bundle(store: Store, path: Path, *, progress: Progress | None) -> BundleInfo:
     """Add what a file has to the store."""
     with closing(BundleReader(_checked(path), store.codec)) as bundle:
         return drive(store, importing.import_(bundle, store.codec, progress or _nobody))

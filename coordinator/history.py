@@ -169,7 +169,7 @@ class History:
         """
         return await adrive(self.store, copies.copy(self._bases, thread, to))
 
-    async def export(
+    async def export_bundle(
         self, what: str, path: str | PathLike[str], *, plain: bool = False, progress: Progress | None = None
     ) -> BundleInfo:
         """Write a job, or a thread, to a new file: its checkpoints, and the jobs on it with their journals, questions
@@ -179,16 +179,16 @@ class History:
         file is never overwritten. `progress` is called from another thread with the checkpoints done, and in all.
         """
         return await to_thread.run_sync(
-            partial(bundling.export, self.store, what, path, plain=plain, progress=progress)
+            partial(bundling.export_bundle, self.store, what, path, plain=plain, progress=progress)
         )
 
-    async def import_(self, path: str | PathLike[str], *, progress: Progress | None = None) -> BundleInfo:
-        """Add what `export` has written, with the same ids, names and times, to this store. No job starts to run:
-        one that had not ended is a failed job with the reason "imported", or still asks its question.
+    async def import_bundle(self, path: str | PathLike[str], *, progress: Progress | None = None) -> BundleInfo:
+        """Add what `export_bundle` has written, with the same ids, names and times, to this store. No job starts to
+        run: one that had not ended is a failed job with the reason "imported", or still asks its question.
 
         Raises `Conflict` if it is there already. If an import is interrupted, run it again.
         """
-        return await to_thread.run_sync(partial(bundling.import_, self.store, path, progress=progress))
+        return await to_thread.run_sync(partial(bundling.import_bundle, self.store, path, progress=progress))
 
     async def prune(
         self,

@@ -135,15 +135,15 @@ class SyncHistory:
         """Copy a thread's history, with its tree and names, to a new thread."""
         return drive(self.store, copies.copy(self._bases, thread, to))
 
-    def export(
+    def export_bundle(
         self, what: str, path: str | PathLike[str], *, plain: bool = False, progress: Progress | None = None
     ) -> BundleInfo:
         """Write a job, or a thread, to a new file."""
-        return bundling.export(self.store, what, path, plain=plain, progress=progress)
+        return bundling.export_bundle(self.store, what, path, plain=plain, progress=progress)
 
-    def import_(self, path: str | PathLike[str], *, progress: Progress | None = None) -> BundleInfo:
-        """Add what `export` has written."""
-        return bundling.import_(self.store, path, progress=progress)
+    def import_bundle(self, path: str | PathLike[str], *, progress: Progress | None = None) -> BundleInfo:
+        """Add what `export_bundle` has written."""
+        return bundling.import_bundle(self.store, path, progress=progress)
 
     def prune(
         self,

@@ -26,7 +26,7 @@ def export(
 ) -> None:
     """Write a job's run to a file, to look at it and replay it elsewhere. The store is only read."""
     with opened(store, namespace) as coordinator:
-        info = coordinator.export(what, file, plain=plain, progress=_show if sys.stderr.isatty() else None)
+        info = coordinator.export_bundle(what, file, plain=plain, progress=_show if sys.stderr.isatty() else None)
     size = os.path.getsize(file)
     if as_json:
         print_json({**info.as_dict(), "file": str(file), "bytes": size})
@@ -49,7 +49,7 @@ def import_(
     """Add an exported run to a store. Nothing of it starts to run. After an interruption, run it again."""
     check(file)  # before a store is begun for it
     with opened(store, namespace, begins=True) as coordinator:
-        info = coordinator.import_(file, progress=_show if sys.stderr.isatty() else None)
+        info = coordinator.import_bundle(file, progress=_show if sys.stderr.isatty() else None)
         states = {job: coordinator.job(job).info() for job in info.jobs}
     if as_json:
         print_json(info.as_dict())

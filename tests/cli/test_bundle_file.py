@@ -35,7 +35,7 @@ def bundle(tmp_path: Path) -> Path:
             made = coordinator.save(thread="run", agent="a", state={"n": n, "messages": messages})
             if n % 30 == 7:
                 coordinator.name(made.id, f"name {n}")
-        coordinator.export("run", path)
+        coordinator.export_bundle("run", path)
     return path
 
 
@@ -48,7 +48,7 @@ def _refused(run: CommandLine, path: Path, match: str) -> None:
     with bp.connect(run.url) as coordinator:
         before = kept(run.url)
         with pytest.raises(bp.BatonpassError, match=match):
-            coordinator.import_(path)
+            coordinator.import_bundle(path)
         assert kept(run.url) == before
 
 
@@ -82,14 +82,14 @@ def test_what_is_no_bundle(run: CommandLine, bundle: Path, tmp_path: Path) -> No
         assert "is not a bundle: `batonpass export` writes them" in run("import", str(other)).complaint
     assert "can't be read" in run("import", str(tmp_path)).complaint
     with bp.connect(run.url) as coordinator:
-        coordinator.import_(bundle)
+        coordinator.import_bundle(bundle)
         for path in (bundle, tmp_path):
             with pytest.raises(bp.BadSetup, match="already exists, and is never overwritten"):
-                coordinator.export("run", path)
+                coordinator.export_bundle("run", path)
         with pytest.raises(bp.BadSetup, match="can't be written: No such file"):
-            coordinator.export("run", tmp_path / "no folder" / "file")
+            coordinator.export_bundle("run", tmp_path / "no folder" / "file")
         with pytest.raises(bp.BadSetup, match="is not the path of a file"):
-            coordinator.export("run", 5)  # type: ignore[arg-type]
+            coordinator.export_bundle("run", 5)  # type: ignore[arg-type]
     assert sorted(path.name for path in tmp_path.iterdir() if "part" in path.name) == []
 
 
@@ -155,7 +155,7 @@ def test_a_checkpoint_that_an_encrypted_store_can_not_pack(run: CommandLine, tmp
     path = _made(tmp_path / "last", (THREAD, "run"), *records, _checkpoint(index=60, state=FORMAT + b"\xc1"))
     with bp.connect(run.url, codec=bp.Codec(encrypt={"k": os.urandom(32)}, plain=True)) as coordinator:
         with pytest.raises(bp.Corrupted, match="be decoded"):
-            coordinator.import_(path)
+            coordinator.import_bundle(path)
         assert coordinator.timeline("run") == []
 
 
@@ -188,7 +188,7 @@ def told(done, total):
     if done > 20:
         os.kill(os.getpid(), signal.SIGKILL)
 with bp.connect(sys.argv[1]) as coordinator:
-    coordinator.import_(sys.argv[2], progress=told)
+    coordinator.import_bundle(sys.argv[2], progress=told)
 """
 
 
@@ -201,19 +201,19 @@ def test_killed_in_the_middle_and_run_again(
     assert ended.returncode == -signal.SIGKILL
     with bp.connect(url) as coordinator:
         assert 0 < len(coordinator.timeline("run", limit=100)) < 60
-        assert coordinator.import_(bundle).checkpoints == 60
+        assert coordinator.import_bundle(bundle).checkpoints == 60
         found = coordinator.timeline("run", limit=100)
         assert [each.step_index for each in found] == [*range(59, -1, -1)]
         assert len(coordinator.restore(found[0].id).state["messages"]) == 60
         assert coordinator.restore(thread="run", name="name 37").state["n"] == 37
-        coordinator.export("run", tmp_path / "again")
+        coordinator.export_bundle("run", tmp_path / "again")
     assert len((tmp_path / "again").read_bytes()) == len(bundle.read_bytes())
 
 
 def test_a_killed_export_leaves_no_file_of_that_name(sqlite_url: str, bundle: Path, tmp_path: Path) -> None:
     with bp.connect(sqlite_url) as coordinator:
-        coordinator.import_(bundle)
-    code = _KILLED.replace("import_(sys.argv[2]", "export('run', sys.argv[2]").replace("done > 20", "done")
+        coordinator.import_bundle(bundle)
+    code = _KILLED.replace("import_bundle(sys.argv[2]", "export_bundle('run', sys.argv[2]").replace("done > 20", "done")
     ended = subprocess.run([sys.executable, "-c", code, sqlite_url, str(tmp_path / "new")], check=False)
     assert ended.returncode == -signal.SIGKILL
     assert not (tmp_path / "new").exists()
@@ -226,7 +226,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with bp.connect(sys.argv[1]) as coordinator:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), resource.RLIM_INFINITY))
     try:
-        coordinator.export("run", sys.argv[2])
+        coordinator.export_bundle("run", sys.argv[2])
     except bp.BadSetup as error:
         print(error)
 """
@@ -235,7 +235,7 @@ with bp.connect(sys.argv[1]) as coordinator:
 @pytest.mark.parametrize("room", [100, 9000, 20_000])
 def test_an_export_for_which_there_is_no_room(sqlite_url: str, bundle: Path, tmp_path: Path, room: int) -> None:
     with bp.connect(sqlite_url) as coordinator:
-        coordinator.import_(bundle)
+        coordinator.import_bundle(bundle)
     ended = subprocess.run(
         [sys.executable, "-c", _FULL, sqlite_url, str(tmp_path / "new"), str(room)], capture_output=True, text=True
     )
@@ -246,6 +246,6 @@ def test_an_export_for_which_there_is_no_room(sqlite_url: str, bundle: Path, tmp
 def test_into_another_namespace_of_the_same_file(run: CommandLine, tmp_path: Path) -> None:
     with bp.connect(run.url) as coordinator:
         coordinator.save(thread="run", agent="a", state={"n": 1})
-        coordinator.export("run", tmp_path / "small")
+        coordinator.export_bundle("run", tmp_path / "small")
     complaint = run("import", str(tmp_path / "small"), "--namespace", "other").complaint
     assert "has the same ids, which are unique in a file: use another file" in complaint

@@ -159,10 +159,10 @@ async def test_a_graph(redis_url: str, laptop: CommandLine, tmp_path: Path) -> N
     async with serving(code.app(), laptop.url) as local:
         await local.redrive(job)
         await reached(local.job(job), bp.JobState.INPUT_REQUIRED)
-        await local.export(job, tmp_path / "asking")
+        await local.export_bundle(job, tmp_path / "asking")
     other = f"sqlite:///{tmp_path}/other.db"
     async with serving(code.app(), other) as there:
-        await there.import_(tmp_path / "asking")
+        await there.import_bundle(tmp_path / "asking")
         assert [ask.question for ask in await there.inbox()] == ["fine?"]
         await there.job(job).answer("very")
         assert (await there.job(job).result(timeout=30)).text.endswith("very")
@@ -179,8 +179,8 @@ def test_a_thread_of_a_saver(redis_url: str, sqlite_url: str, tmp_path: Path) ->
         code().compile(checkpointer=saver).invoke(given, about)
         before = [each.config for each in code().compile(checkpointer=saver).get_state_history(about)]
     with bp.connect(redis_url) as production, bp.connect(sqlite_url) as laptop:
-        production.export("chat", tmp_path / "chat")
-        laptop.import_(tmp_path / "chat")
+        production.export_bundle("chat", tmp_path / "chat")
+        laptop.import_bundle(tmp_path / "chat")
     with BatonpassSaver.from_url(sqlite_url) as saver:
         graph = code().compile(checkpointer=saver)
         assert [each.config for each in graph.get_state_history(about)] == before
@@ -198,28 +198,28 @@ async def test_what_is_encrypted(redis_url: str, tmp_path: Path) -> None:
             await production.save(thread="run", agent="a", state={"said": said[: n + 1]})
         await production.copy("run", to="twin")
         copies = await production.timeline("twin", limit=100)
-        await production.export("twin", tmp_path / "copies")
-        info = await production.export("run", tmp_path / "coded")
-        plain = await production.export("run", tmp_path / "plain", plain=True)
+        await production.export_bundle("twin", tmp_path / "copies")
+        info = await production.export_bundle("run", tmp_path / "coded")
+        plain = await production.export_bundle("run", tmp_path / "plain", plain=True)
     assert (info.encrypted, plain.encrypted) == (True, False)
     assert b"cheese" not in (tmp_path / "coded").read_bytes()
     assert b"cheese" in (tmp_path / "plain").read_bytes()
     async with bp.connect("memory://") as laptop:
         with pytest.raises(bp.BadSetup, match=r"is encrypted.*BATONPASS_ENCRYPT_KEYS"):
-            await laptop.import_(tmp_path / "coded")
-        await laptop.import_(tmp_path / "plain")
+            await laptop.import_bundle(tmp_path / "coded")
+        await laptop.import_bundle(tmp_path / "plain")
         await _has(laptop, said)
     for other in (bp.Codec(encrypt={"prod": b"o" * 32}), bp.Codec(encrypt={"mine": b"k" * 32})):
         async with bp.connect("memory://", codec=other) as laptop:
             for file in ("coded", "plain"):
                 with pytest.raises((bp.Corrupted, bp.BadSetup)):
-                    await laptop.import_(tmp_path / file)
+                    await laptop.import_bundle(tmp_path / file)
             assert await laptop.latest(thread="run") is None
     mine = bp.Codec(encrypt={"mine": b"m" * 32, "prod": b"k" * 32}, compress=True)
     async with bp.connect(f"sqlite:///{tmp_path}/laptop.db", codec=mine) as laptop:
-        await laptop.import_(tmp_path / "coded")
+        await laptop.import_bundle(tmp_path / "coded")
         await _has(laptop, said)
-        await laptop.import_(tmp_path / "copies")
+        await laptop.import_bundle(tmp_path / "copies")
         assert await laptop.timeline("twin", limit=100) == copies
     assert b"cheese" not in (tmp_path / "laptop.db").read_bytes()
 
@@ -242,9 +242,9 @@ def test_an_encrypted_thread_that_is_pruned_meanwhile(tmp_path: Path) -> None:
             return call(command)
 
         production.store.call = pruning  # type: ignore[method-assign]
-        assert production.export("run", tmp_path / "run", plain=True).checkpoints == 4
+        assert production.export_bundle("run", tmp_path / "run", plain=True).checkpoints == 4
     with bp.connect("memory://") as laptop:
-        laptop.import_(tmp_path / "run")
+        laptop.import_bundle(tmp_path / "run")
         assert [each.id for each in laptop.timeline("run")] == [ids[4], ids[3], ids[1], ids[0]]
 
 
@@ -260,5 +260,5 @@ def test_a_context_that_other_code_can_not_load(tmp_path: Path) -> None:
     bp.state_type("test_bundle_story.point", Point, dump=lambda _: 1, load=load)
     with bp.connect("memory://") as production, bp.connect("memory://") as laptop:
         production.save(thread="run", agent="a", state={"n": 1}, context={"at": Point()})
-        production.export("run", tmp_path / "run")
-        assert laptop.import_(tmp_path / "run").checkpoints == 1
+        production.export_bundle("run", tmp_path / "run")
+        assert laptop.import_bundle(tmp_path / "run").checkpoints == 1

@@ -60,7 +60,7 @@ def _check_back(bench: Bench, carrier: Carrier, thread: str) -> None:
     if thread != "run":
         bench.run(bench.face().delete(thread))
         assert bench.harness.logs() == {}
-        bench.run(bench.face().import_(path))
+        bench.run(bench.face().import_bundle(path))
         assert history(bench, thread) == before
 
 
@@ -131,7 +131,7 @@ def test_nothing_starts_to_run_there(bench: Bench, carrier: Carrier, state: str)
         path = carrier.export(bench, job_id)
     with carrier.elsewhere(bench.side) as benches:
         for there in benches:
-            there.run(there.face().import_(path))
+            there.run(there.face().import_bundle(path))
             there.clock.advance(DAY)
             assert there.do(c.Reap()) == c.Reaped(0, -1)
             assert there.claim() == []
@@ -215,7 +215,7 @@ def test_children_are_left_out(bench: Bench, carrier: Carrier) -> None:
     with carrier.elsewhere(bench.side) as benches:
         for there in benches:
             path = carrier.folder / f"of {there.store.url.partition(':')[0]}"
-            info = bench.run(bench.face().export(family.parent, path))
+            info = bench.run(bench.face().export_bundle(family.parent, path))
             assert info.left_out == (f"the 2 children of job {family.parent}",)
             carrier.carry(bench, there, family.parent)
             found = kept(there, family.parent)
@@ -233,14 +233,14 @@ def test_a_job_that_began_on_another_thread(bench: Bench, carrier: Carrier) -> N
     origin = bench.save(None, {"n": 1})
     fence = bench.start(origin=origin)
     bench.do(c.Fail(fence, "boom", "attempts"))
-    info = bench.run(bench.face().export(fence.job_id, carrier.folder / "before"))
+    info = bench.run(bench.face().export_bundle(fence.job_id, carrier.folder / "before"))
     assert [each.partition(":")[0] for each in info.left_out] == [
         f"checkpoint {origin}, from which job {fence.job_id} would go on"
     ]
     bench.do(c.Redrive(fence.job_id))
     fence = bench.take()
     bench.save(fence, {"n": 2})
-    assert bench.run(bench.face().export(fence.job_id, carrier.folder / "after")).left_out == ()
+    assert bench.run(bench.face().export_bundle(fence.job_id, carrier.folder / "after")).left_out == ()
 
 
 def test_what_frameworks_put_and_wrote(bench: Bench, carrier: Carrier) -> None:
@@ -272,20 +272,20 @@ def test_what_is_here_already_is_refused(bench: Bench, carrier: Carrier) -> None
     for what in (job_id, "run"):
         path = carrier.export(bench, what)
         with bench.refused(bp.Conflict, "is here already"):
-            bench.run(face.import_(path))
+            bench.run(face.import_bundle(path))
     bench.run(face.delete("run"))
     bench.run(face.save(thread="run", agent="write", state={"another": 1}))
     with bench.refused(bp.Conflict, "is here already"):
-        bench.run(face.import_(path))
+        bench.run(face.import_bundle(path))
     bench.run(face.delete("run"))
-    bench.run(face.import_(path))
+    bench.run(face.import_bundle(path))
     fork = bench.run(face.fork(saved[-1][0], thread="fork"))
     bench.run(face.delete("run"))
     with bench.refused(bp.Conflict, "forks of them use it"):
-        bench.run(face.import_(path))
+        bench.run(face.import_bundle(path))
     assert bench.run(face.restore(fork.id)).state == saved[-1][1]
     with bench.refused(bp.NotFound, "no job or thread 'nothing'"):
-        bench.run(face.export("nothing", carrier.folder / "nothing"))
+        bench.run(face.export_bundle("nothing", carrier.folder / "nothing"))
     assert not list(carrier.folder.glob("nothing*"))
 
 
@@ -315,16 +315,16 @@ def test_interrupted_and_run_again(bench: Bench, carrier: Carrier, stop: int) ->
 
             there.store.call = failing  # type: ignore[method-assign]
             try:
-                bundling.import_(there.store, path, progress=None)
+                bundling.import_bundle(there.store, path, progress=None)
             except Unreachable:
                 assert stop < 4
             there.store.call = call  # type: ignore[method-assign]
             if stop < 4:
-                there.run(there.face().import_(path))
+                there.run(there.face().import_bundle(path))
             assert history(there, job_id) == before
             assert there.job(job_id).state == "failed"
             with there.refused(bp.Conflict, "is here already"):
-                there.run(there.face().import_(path))
+                there.run(there.face().import_bundle(path))
             there.run(there.face().delete(job_id))
             assert there.harness.logs() == {}
 
@@ -332,11 +332,11 @@ def test_interrupted_and_run_again(bench: Bench, carrier: Carrier, stop: int) ->
 def test_what_is_damaged_is_left_out(bench: Bench, carrier: Carrier) -> None:
     first, second = bench.save(None, {"n": 1}), bench.save(None, {"n": 2})
     with bench.harness.tampered(first, "state", lambda data: data[:-1] + bytes([data[-1] ^ 1])):
-        info = bench.run(bench.face().export("t", carrier.folder / "t"))
+        info = bench.run(bench.face().export_bundle("t", carrier.folder / "t"))
     assert (info.checkpoints, info.left_out) == (1, (f"checkpoint {first}, which is damaged",))
     with carrier.elsewhere(bench.side) as benches:
         for there in benches:
-            there.run(there.face().import_(carrier.folder / "t"))
+            there.run(there.face().import_bundle(carrier.folder / "t"))
             assert [each.id for each in history(there, "t")] == [second]
 
 
@@ -357,5 +357,5 @@ def test_a_thread_that_goes_on_meanwhile(bench: Bench, carrier: Carrier) -> None
 
     first = asking()
     with pytest.raises(bp.Conflict, match="went on meanwhile: run it again"):
-        bundling.export(bench.store, "run", carrier.folder / "run", plain=False, progress=go_on)
-    assert len(bench.run(bench.face().export("run", carrier.folder / "run")).jobs) == 2
+        bundling.export_bundle(bench.store, "run", carrier.folder / "run", plain=False, progress=go_on)
+    assert len(bench.run(bench.face().export_bundle("run", carrier.folder / "run")).jobs) == 2

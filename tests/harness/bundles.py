@@ -25,13 +25,13 @@ class Carrier:
         """The new file."""
         self._count += 1
         path = self.folder / f"{self._count}.bundle"
-        bench.run(bench.face().export(what, path, **more))
+        bench.run(bench.face().export_bundle(what, path, **more))
         return path
 
     def carry(self, bench: Bench, there: Bench, what: str) -> Path:
         """Export from one store, and import into another."""
         path = self.export(bench, what)
-        there.run(there.face().import_(path))
+        there.run(there.face().import_bundle(path))
         return path
 
     @contextmanager

@@ -196,6 +196,6 @@ def test_a_reader_exports(server: RedisServer, tmp_path: Path) -> None:
         for n in range(3):
             client.save(thread="exported", agent="a", state={"doc": ["d" * 70_000] * 2, "n": n})
         job = client.store.call(new_job(thread="exported"))
-        assert reader.export("exported", tmp_path / "thread").checkpoints == 3
-        assert reader.export(job.id, tmp_path / "job").jobs == (job.id,)
+        assert reader.export_bundle("exported", tmp_path / "thread").checkpoints == 3
+        assert reader.export_bundle(job.id, tmp_path / "job").jobs == (job.id,)
         client.job(job.id).cancel()
