@@ -8,12 +8,12 @@ from typing import Any
 
 from ...contracts.errors import NotFound
 from ...contracts.names import home, mint
-from ..commands import Command, Export, Import, Name, NewCheckpoint, PutWrites, Restore, Timeline
+from ..commands import Command, Export, Find, Import, Name, NewCheckpoint, PutWrites, Restore, Timeline
 from ..parts.bases import Bases
 from ..place_writes import inlined
 from ..redrafts import Redrafts, first_copied
 from ..refusals import Ungrounded
-from ..rows import CheckpointRow
+from ..rows import CheckpointRow, PlaceRow
 from ..seals import read_commit
 from ..snapshots import Opened, copied, copy_of, open_row
 from . import Call, places
@@ -60,7 +60,7 @@ def _copy_writes(thread: str, to: str) -> Call[None]:
         try:
             yield PutWrites(to, scope, key, row.writes)
         except Ungrounded:  # see _copy_page
-            found = yield from places.one(thread, scope, key)
+            found: PlaceRow | None = yield Find(thread, scope, key)
             yield PutWrites(to, scope, key, [inlined(write) for write in (found.writes if found else ())])
 
 

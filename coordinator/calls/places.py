@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import Corrupted
 from ..coded.codec import Codec
-from ..commands import Command, Drop, Fence, Find, Freed, OfRun, Places, Put, ReadSpans, Walk
+from ..commands import Drop, Fence, Find, Freed, Places, Put, ReadSpans
 from ..parts.nodes import Base
 from ..parts.share import Sharing
 from ..parts.spans import Append, Span, read_spans
@@ -86,18 +85,6 @@ def find(thread: str, scope: str, key: str) -> Call[Found | None]:
     return Found(row.place, opened, row.writes) if row and opened else None
 
 
-def one(thread: str, scope: str, key: str) -> Call[PlaceRow | None]:
-    """A place as it was read, not verified."""
-    row: PlaceRow | None = yield Find(thread, scope, key)
-    return row
-
-
-def walk(thread: str, scope: str, key: str) -> Generator[Command[Any], Any, list[PlaceRow]]:
-    """A place and its next ancestors. Empty if it does not exist."""
-    rows: list[PlaceRow] = yield Walk(thread, scope, key, PAGE)
-    return rows
-
-
 def page(
     thread: str, scope: str | None, before: tuple[str, str] | None, limit: int, *, whole: bool
 ) -> Call[list[PlaceRow]]:
@@ -153,9 +140,3 @@ def drop(thread: str, checkpoints: Sequence[str]) -> Call[int]:
         freed: Freed = yield Drop(thread, tuple(checkpoints[at : at + _MOST]))
         count += freed.count
     return count
-
-
-def of_run(run: str) -> Call[list[tuple[str, str]]]:
-    """Thread and id of a run's checkpoints, a few hundred at most."""
-    found: list[tuple[str, str]] = yield OfRun(run, _MOST)
-    return found

@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from ....contracts.errors import Corrupted
 from ....coordinator.calls import Call, places
 from ....coordinator.calls.places import PAGE, Found
-from ....coordinator.commands import Threads
+from ....coordinator.commands import Find, Threads
 from ....coordinator.parts.spans import Span, read_spans
 from ....coordinator.rows import PlaceRow, Write
 from ....coordinator.seals import read_commit
@@ -80,7 +80,7 @@ class Listing:
     def _page(self, thread: str) -> Call[list[PlaceRow]]:
         """The next rows of a thread."""
         if self._key and self._scope is not None:
-            row = yield from places.one(thread, self._scope, self._key)
+            row: PlaceRow | None = yield Find(thread, self._scope, self._key)
             done, self._at = self._at == (self._key, ""), (self._key, "")
             return [row] if row and not done and (not self._before or self._key < self._before) else []
         whole = self._shared.codec is None

@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
 from ....contracts.errors import BadSetup, Corrupted
 from ....coordinator.calls import Call, copies, places, retention
 from ....coordinator.calls.places import Found
-from ....coordinator.commands import PutWrites
+from ....coordinator.commands import OfRun, PutWrites, Walk
 from ....coordinator.parts.bases import Bases
 from ....coordinator.parts.recent import Spot
 from ....coordinator.parts.stored import NATIVE
@@ -31,6 +31,8 @@ from .reopening import reopened, reopens
 
 # In LangGraph's metadata: counters of the delta channels whose values a checkpoint does not keep.
 _COUNTERS = "counters_since_delta_snapshot"
+# How many checkpoints of a run are looked up at once.
+_MOST = 500
 
 
 class Threads:
@@ -49,7 +51,7 @@ class Threads:
         wrote on other runs' checkpoints to continue from them."""
         left: set[str] = set()
         while True:
-            found = yield from places.of_run(run_digest(run_id))
+            found: list[tuple[str, str]] = yield OfRun(run_digest(run_id), _MOST)
             fresh = [(thread, each) for thread, each in found if each not in left]
             if not fresh:
                 return
@@ -150,8 +152,8 @@ class Threads:
         seen: set[str] = set()
         first = True
         while key and key not in seen and len(seeds) < len(collected):
-            rows = yield from places.walk(thread, scope, key)
-            rows = [row for row in rows if row.place.scope == scope and row.place.key not in seen]
+            walk: list[PlaceRow] = yield Walk(thread, scope, key, places.PAGE)
+            rows = [row for row in walk if row.place.scope == scope and row.place.key not in seen]
             if not rows:
                 break
             seen |= {row.place.key for row in rows}
