@@ -9,7 +9,7 @@ from ..refusals import refusal
 from ..rows import OutcomeRow
 from .brood import make
 from .holders import closing
-from .jobs import emit, held, leave, pause, store
+from .jobs import emit, free_slot, held, pause, store
 
 
 def stage(records: Records, command: Stage) -> None:
@@ -47,7 +47,7 @@ def spawn(records: Records, command: Spawn) -> None:
         make(records, row, child)
     if staged:
         records.put_chore("opening", row.id)
-    leave(records, row)
+    free_slot(records, row)
     store(records, row)
 
 

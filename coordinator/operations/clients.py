@@ -60,7 +60,7 @@ def _make_way(records: Records, busy: JobRow, row: JobRow, *, back: bool) -> Non
     """End a thread's job for another one. With `back`, that goes on from where the ended one began."""
     if back and busy.began and not records.has_checkpoint(busy.began):
         raise refusal("no_checkpoint", busy.began)
-    end_canceled(records, busy, heir=row.id)
+    end_canceled(records, busy, successor=row.id)
     if not back:
         return
     thread = records.thread(row.thread)

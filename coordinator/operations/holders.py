@@ -24,7 +24,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import close, counts, emit, end, enqueue, go_ahead, held, leave, pause, store, take_back
+from .jobs import close, counts, emit, end, enqueue, free_slot, go_ahead, held, pause, store, take_back
 from .lanes import Lane, find_lane, move_on, starts
 from .upkeep import due_in
 
@@ -119,7 +119,7 @@ def hand_off(records: Records, command: HandOff) -> None:
     row.question = row.answer = b""
     row.error = row.fan = ""
     enqueue(records, row, kinds.HANDED_OFF, sender=sender, checkpoint=row.tip, **target.about)
-    leave(records, row)
+    free_slot(records, row)
     store(records, row)
 
 
@@ -131,7 +131,7 @@ def complete(records: Records, command: Complete) -> None:
     row.result, row.error = command.result, ""
     end(records, row, "completed", "")
     emit(records, kinds.COMPLETED, row, checkpoint=row.tip)
-    leave(records, row)
+    free_slot(records, row)
     store(records, row)
 
 
@@ -151,7 +151,7 @@ def fail(records: Records, command: Fail) -> None:
         end(records, row, command.state, command.reason, spent=command.spent)
         kind = kinds.REJECTED if command.state == "rejected" else kinds.FAILED
         emit(records, kind, row, reason=command.reason, error=row.error)
-    leave(records, row)
+    free_slot(records, row)
     store(records, row)
 
 
@@ -168,7 +168,7 @@ def suspend(records: Records, command: Suspend) -> None:
     row.escalation, row.escalated = command.escalation, 0
     row.due = records.now + command.timeout if command.timeout else 0
     emit(records, kinds.SUSPENDED, row, checkpoint=row.tip, assignee=row.assignee, due=row.due or "")
-    leave(records, row)
+    free_slot(records, row)
     store(records, row)
 
 
@@ -189,7 +189,7 @@ def release(records: Records, command: Release) -> None:
         enqueue(records, row, kinds.RELEASED)
     else:
         go_ahead(records, row, kinds.RELEASED)
-    leave(records, row)
+    free_slot(records, row)
     store(records, row)
 
 

@@ -103,10 +103,10 @@ def begin(records: Records, row: JobRow, **about: object) -> None:
         enqueue(records, row, kinds.SUBMITTED, **about)
 
 
-def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "", spent: bytes = b"") -> None:
+def end(records: Records, row: JobRow, state: str, reason: str, *, successor: str = "", spent: bytes = b"") -> None:
     """End the job. Its key starts to age, and its parent is told (what was `spent` is in the result's place).
 
-    The thread goes to the job that waits for it next (if there is an `heir`, the caller does that). The journal is
+    The thread goes to the job that waits for it next (if there is a `successor`, the caller does that). The journal is
     dropped, unless a redrive may go on with it. How its own children ended is kept if its parent may still read that.
     """
     if state != "completed":
@@ -128,15 +128,15 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "
         records.forget_first_use(row.idem, row.id, records.now + row.key_ttl)
     if waited:
         records.drop_turn(row.thread, row.id)
-    elif not heir:
+    elif not successor:
         _give_turn(records, row.thread)
     if in_line:
         records.put_job(row)
         close_line(records, row.lane)
-    leave(records, row)
+    free_slot(records, row)
 
 
-def leave(records: Records, row: JobRow) -> None:
+def free_slot(records: Records, row: JobRow) -> None:
     """A delivery is over: if it had a place in a lane (lanes.py), the next one in line gets it."""
     name, row.slot = row.slot, ""
     if name and records.gate(name) in (0, NEVER):
@@ -246,13 +246,13 @@ def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> Non
         records.put_chore("closing", row.fan)
 
 
-def end_canceled(records: Records, row: JobRow, *, heir: str = "") -> None:
-    """End a job from outside, whoever holds it. The `heir`, if any, gets its thread."""
+def end_canceled(records: Records, row: JobRow, *, successor: str = "") -> None:
+    """End a job from outside, whoever holds it. The `successor`, if any, gets its thread."""
     worker = row.worker
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
-    end(records, row, "canceled", "", heir=heir)
-    emit(records, kinds.CANCELED, row, worker=worker, by=heir)
+    end(records, row, "canceled", "", successor=successor)
+    emit(records, kinds.CANCELED, row, worker=worker, by=successor)
     store(records, row)
 
 

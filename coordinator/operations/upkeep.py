@@ -9,7 +9,7 @@ from ..records import Records
 from ..rows import JobRow
 from .brood import cancel_left, make_staged
 from .checkpoints import drop, forget
-from .jobs import close, emit, enqueue, fail_late, go_ahead, leave, let_out, store, take_back
+from .jobs import close, emit, enqueue, fail_late, free_slot, go_ahead, let_out, store, take_back
 
 
 def reap(records: Records, command: Reap) -> Reaped:
@@ -55,7 +55,7 @@ def _take_back(records: Records, row: JobRow) -> int:
     worker, token = row.worker, row.token
     close(row, "expired")
     take_back(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
-    leave(records, row)
+    free_slot(records, row)
     store(records, row)
     return 1
 

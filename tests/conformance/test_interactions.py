@@ -100,9 +100,9 @@ def nobody_waits(bench: Bench, limits: c.Limits, end: str) -> None:
         bench.clock.advance(2 * MINUTE)
         bench.do(c.Reap())
     else:
-        heir = bench.submit("parent", thread="run", on_busy="interrupt")
+        successor = bench.submit("parent", thread="run", on_busy="interrupt")
         bench.do(c.Complete(bench.take(agent="parent"), b"result"))
-        assert bench.state(heir)[0] == "completed"
+        assert bench.state(successor)[0] == "completed"
     settle(bench)
     assert {bench.state(each)[0] for each in family.ids[1:]} == {"canceled"}
     bench.clock.advance(MINUTE)

@@ -243,8 +243,8 @@ end
 
 -- Ends a job and its delivery (as `close`):
 -- - its idempotency key begins to age, and its parent is told;
--- - its thread gets tip and count back, and goes to the job that waits for it next (if `heir` is set, the caller does
---   that);
+-- - its thread gets tip and count back, and goes to the job that waits for it next (if `successor` is set, the caller
+--   does that);
 -- - its journal is dropped, unless a redrive may go on with it. How its own children ended is kept if its parent may
 --   still read that.
 -- In `fields`, `delivery` and `queue` are set if it was ready, `reason` tells whether it waited for its thread, `spent`
@@ -301,20 +301,20 @@ local function finish(id, fields, state, reason, now, ...)
   if is_set(fields.idem) and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
   end
-  if not waited and not fields.heir then
+  if not waited and not fields.successor then
     filled[#filled + 1] = give_turn(fields.thread, now)
   end
   filled[#filled + 1] = leave_lane(id, fields.slot, now)
   return filled
 end
 
--- Ends a job from outside, whoever holds it. `heir` is the job that gets its thread, if any. `fields` are those of
+-- Ends a job from outside, whoever holds it. `successor` is the job that gets its thread, if any. `fields` are those of
 -- `read_ending`, with 'worker'. Returns as `finish`.
-local function end_canceled(id, fields, heir)
+local function end_canceled(id, fields, successor)
   redis.call('ZREM', ASKING, id)
-  fields.heir = heir
+  fields.successor = successor
   local filled = finish(id, fields, 'canceled', '', now_text())
-  emit_job(id, 'batonpass.job.canceled', fields.agent, fields.hop, 'worker', fields.worker, 'by', heir or '')
+  emit_job(id, 'batonpass.job.canceled', fields.agent, fields.hop, 'worker', fields.worker, 'by', successor or '')
   return filled
 end
 
