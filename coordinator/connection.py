@@ -12,7 +12,7 @@ from ..contracts.errors import BadSetup
 from .book import Book
 from .client import Coordinator
 from .coded.codec import Codec
-from .coded.opening import store_at
+from .coded.environment import store_at
 from .store import Store
 from .sync_client import SyncCoordinator
 

@@ -19,7 +19,7 @@ from ..contracts.transcript import Transcript
 from . import bundling
 from .book import Book
 from .bundling import Progress
-from .calls import adrive, copies, edits, forks, retention, transcripts, travel
+from .calls import adrive, copies, edits, forks, retention, travel
 from .calls.freeing import Freeing
 from .calls.inputs import name_wanted
 from .job import Job
@@ -77,7 +77,7 @@ class History:
 
         It includes what the job brought along from agents of other frameworks, and what is done and what is next.
         """
-        return await adrive(self.store, transcripts.transcript(self.book, checkpoint_id))
+        return await adrive(self.store, travel.transcript(self.book, checkpoint_id))
 
     async def name(self, checkpoint_id: str, name: str) -> None:
         """Name a checkpoint, uniquely in its thread. Raises `Conflict` if another one has that name.

@@ -16,7 +16,7 @@ from ..contracts.transcript import Transcript
 from . import bundling
 from .book import Book
 from .bundling import Progress
-from .calls import copies, drive, edits, forks, retention, transcripts, travel
+from .calls import copies, drive, edits, forks, retention, travel
 from .calls.freeing import Freeing
 from .calls.inputs import name_wanted
 from .job import SyncJob
@@ -67,7 +67,7 @@ class SyncHistory:
 
     def transcript(self, checkpoint_id: str) -> Transcript:
         """The conversation that a checkpoint holds, in no framework's form."""
-        return drive(self.store, transcripts.transcript(self.book, checkpoint_id))
+        return drive(self.store, travel.transcript(self.book, checkpoint_id))
 
     def name(self, checkpoint_id: str, name: str) -> None:
         """Name a checkpoint, uniquely in its thread."""

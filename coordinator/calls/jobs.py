@@ -39,8 +39,7 @@ from ..questions import question_of
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
-from .inputs import count, headers, identifier, instant, milliseconds, name_wanted, text
-from .tracing import callers_trace
+from .inputs import count, fitting, headers, identifier, instant, milliseconds, name_wanted, text
 
 R = TypeVar("R")
 _PAGE = 200
@@ -104,7 +103,13 @@ def _counted(bound: Terms, most: int, agent: str, contract: ContractRef) -> Term
 def _trace(book: Book, options: SubmitOptions) -> Mapping[str, str]:
     if "trace" in options:
         return headers(options["trace"], "trace")
-    return callers_trace() if book.traces else nothing()
+    if not book.traces:
+        return nothing()
+    from opentelemetry.propagate import inject
+
+    current = dict[str, str]()
+    inject(current)
+    return fitting(current.items())
 
 
 def _sent(book: Book, command: Submit, intent: Intent | None, contract: ContractRef) -> Call[JobRow]:

@@ -10,11 +10,14 @@ from ...contracts.checkpoint import Checkpoint, CheckpointSummary
 from ...contracts.diff import Diff, diff
 from ...contracts.errors import BadSetup
 from ...contracts.names import is_id
+from ...contracts.transcript import Transcript
+from ...contracts.transcript_losses import Losses
 from ..book import Book
 from ..commands import Ancestors, FindName, Name, Timeline
 from ..refusals import refusal
 from ..rows import CheckpointRow
 from ..snapshots import listed
+from ..transcripts import saved_as, transcript_of
 from . import Call, checkpoints
 from .checkpoints import checked
 from .inputs import count, mapping, text
@@ -138,3 +141,10 @@ def differ(book: Book, old: str | Checkpoint, new: str | Checkpoint) -> Call[Dif
         found = given if isinstance(given, Checkpoint) else (yield from restore(book, given, None, None))
         states.append(found.state)
     return diff(*states)
+
+
+def transcript(book: Book, checkpoint_id: str) -> Call[Transcript]:
+    """The whole conversation in a checkpoint, with what its job had brought along from other agents."""
+    found = yield from restore(book, checkpoint_id, None, None)
+    saved = saved_as(found.framework, found.state, found.native)
+    return transcript_of(saved, Losses(), agent=found.agent, checkpoint=found.id)

@@ -1,4 +1,4 @@
-"""The codec that environment variables describe, for workers and the command line.
+"""The codec that environment variables describe, and a store behind it.
 
 BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS    name:base64 of the key, separated by commas, the first one writes
 BATONPASS_COMPRESS                             1 to compress
@@ -12,10 +12,20 @@ from base64 import b64decode
 from binascii import Error
 
 from ...contracts.errors import BadSetup
+from ..store import Store
+from ..urls import open_store
 from .codec import Codec
+from .store import CodedStore
 
 _ENCRYPT, _SIGN = "BATONPASS_ENCRYPT_KEYS", "BATONPASS_SIGN_KEYS"
 _DONE = {_ENCRYPT: "encrypted", _SIGN: "signed"}
+
+
+def store_at(url: str, namespace: str | None, codec: Codec | None) -> Store:
+    """The store with this URL, not opened, behind `codec`, or else behind the one that the environment asks for."""
+    store = open_store(url, namespace)
+    codec = codec or codec_from_environment()
+    return CodedStore(store, codec) if codec else store
 
 
 def codec_from_environment() -> Codec | None:

@@ -26,7 +26,7 @@ from ....contracts.errors import BadSetup
 from ....coordinator.calls import Call, adrive, drive
 from ....coordinator.calls.inputs import milliseconds, text
 from ....coordinator.coded.codec import Codec
-from ....coordinator.coded.opening import store_at
+from ....coordinator.coded.environment import store_at
 from ....coordinator.parts.recent import Spot
 from ....coordinator.store import Store
 from ..configs import config_of, names_of, thread_of

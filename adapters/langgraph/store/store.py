@@ -11,7 +11,7 @@ from ....contracts.errors import BadSetup
 from ....coordinator.calls import Call
 from ....coordinator.calls.freeing import Freeing
 from ....coordinator.coded.codec import Codec
-from ....coordinator.coded.opening import store_at
+from ....coordinator.coded.environment import store_at
 from ....coordinator.commands import Reap
 from ....coordinator.following import afollow, follow
 from ....coordinator.store import Store
