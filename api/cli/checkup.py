@@ -9,6 +9,7 @@ from typing import Any
 from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.errors import BatonpassError, Unavailable
 from batonpass.contracts.job import JobState
+from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.book import Declaration, parse_ref, readable
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
@@ -19,7 +20,6 @@ from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .jobs import died
-from .live import judged
 from .printing import cell
 
 # Where this many of the newest jobs wait is looked at. Declared agents are looked at in any case.
@@ -61,11 +61,27 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
         yield from _agent(taker, declared.get(taker[0]), waiting, workers)
     if not declared:
         yield Finding("ok", "agents", "none are declared: starting a worker declares them (threads alone need none)")
-    yield from judged(live_workers(load, queues))
+    yield from _versions(live_workers(load, queues))
     yield from _crashes(rows)
     yield from _keys(rows)
     yield from _jobs(load)
     yield from _time(rows, load.now)
+
+
+def _versions(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
+    """Findings about the versions of live workers. Two versions of one thing are a deploy that is not over."""
+    running: dict[str, dict[str, list[str]]] = {}
+    for worker in workers:
+        running.setdefault("Batonpass", {}).setdefault(worker.batonpass, []).append(worker.id)
+        running.setdefault(f"app {worker.app}", {}).setdefault(worker.version, []).append(worker.id)
+    for what, versions in running.items():
+        if len(versions) > 1:
+            told = "; ".join(f"{name or 'no version'}: {', '.join(ids)}" for name, ids in sorted(versions.items()))
+            text = f"live workers run several versions of {what} ({told})"
+            yield Finding("warn", "workers", f"{text}: unless a deploy is in progress, stop the older ones")
+    if workers:
+        told = ", ".join(f"{what} {name}" for what, versions in running.items() for name in sorted(versions) if name)
+        yield Finding("ok", "workers", f"{len(workers)} live: {told}")
 
 
 def _waited_for(rows: Sequence[JobRow]) -> Iterator[Taker]:

@@ -24,7 +24,6 @@ from . import (
     partitions_items,
     partitions_jobs,
     partitions_submit,
-    partitions_upkeep,
 )
 from .partitions_plan import SPARE, Plan, Ready, Ring, good, told
 
@@ -204,6 +203,28 @@ def _of_run(command: c.OfRun, count: int) -> Plan[list[tuple[str, str]]]:
     return sorted(each for of_one in found for each in of_one)[: command.limit]
 
 
+def _threads(command: c.Threads, count: int) -> Plan[list[str]]:
+    """A page of the threads of all partitions, in one order."""
+    pages = good((yield [(at, command) for at in range(count)]))
+    return sorted(name for page in pages for name in page)[: command.limit]
+
+
+def _prune_jobs(command: c.PruneJobs, count: int) -> Plan[c.Freed]:
+    """One partition after the other. The number to go on from is the job's number there times `count`, plus the
+    partition."""
+    start, at = divmod(command.start, count)
+    freed = 0
+    while at < count:
+        [one] = good((yield [(at, replace(command, start=start, limit=max(command.limit - freed, 1)))]))
+        freed += one.count
+        if one.next >= 0:
+            return c.Freed(freed, one.next * count + at)
+        start, at = 0, at + 1
+        if freed >= command.limit and at < count:
+            return c.Freed(freed, at)
+    return c.Freed(freed)
+
+
 _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.Submit: _submit,
     c.Save: _save,
@@ -227,6 +248,6 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.ReadItems: partitions_items.read,
     c.ListItems: partitions_items.page,
     c.ListSpaces: partitions_items.spaces,
-    c.Threads: partitions_upkeep.threads,
-    c.PruneJobs: partitions_upkeep.prune_jobs,
+    c.Threads: _threads,
+    c.PruneJobs: _prune_jobs,
 }

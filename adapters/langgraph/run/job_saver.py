@@ -20,9 +20,9 @@ from langgraph.checkpoint.base import (
 from ....contracts.errors import Fenced
 from ....coordinator.session import Session
 from ..configs import config_of
+from ..internals import CHECKPOINT_MAP, RESUMING
 from ..serde.values import Values
 from .progress import Progress
-from .subgraph_visits import enter
 from .writes import Flight, place_of
 
 # How often the loop must turn until the put that follows a superstep's last write has begun.
@@ -109,7 +109,7 @@ class JobSaver(BaseCheckpointSaver[int]):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         found = self.progress.read(config)
         if found is not None:
-            enter(config, found)
+            _enter(config, found)
         return found
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -189,3 +189,15 @@ def _wait(earlier: Sequence[Future[None]]) -> None:
 async def _await(earlier: Sequence[Future[None]]) -> None:
     for each in earlier:
         await asyncio.shield(asyncio.wrap_future(each))
+
+
+def _enter(config: RunnableConfig, found: CheckpointTuple) -> None:
+    """If this is a new visit to a part that keeps its state, say so in the config with which its loop asks for its
+    checkpoint.
+
+    When a graph is resumed, LangGraph resumes each part that runs first. A part that was visited in an earlier
+    superstep has nothing to resume: none of its nodes would run, and its old result would be taken for the new one.
+    """
+    names = config.get("configurable", {})
+    if names.get(RESUMING) and found.metadata.get("parents") != names.get(CHECKPOINT_MAP):
+        names[RESUMING] = False
