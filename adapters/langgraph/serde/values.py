@@ -19,6 +19,7 @@ from ....contracts.errors import Corrupted, Unserializable
 from ....contracts.state_types import is_state_type
 from ..internals import SAFE_MSGPACK_TYPES
 from .copying import copy_containers
+from .endless import refusal
 from .plain import ATOMS, BASES, NotPlain, items, plain
 
 Sealed = list[Any]
@@ -65,19 +66,27 @@ class Values:
             return ["plain", plain(value)]
         except NotPlain:
             return self.dump(value, path)
+        except RecursionError:
+            raise refusal(path) from None
 
     def dump(self, value: Any, path: str) -> Sealed:
         """A value of any kind as LangGraph's serializer writes it. `Unserializable` as in `seal`."""
         types: set[TypeName] = set()
-        self._check(value, path, types)
         try:
-            kind, data = self.serde.dumps_typed(value)
+            self._check(value, path, types)
+            kind, data = self._dumped(value, path)
+        except RecursionError:
+            raise refusal(path) from None
+        return [kind, bytes(data), sorted(types)]
+
+    def _dumped(self, value: Any, path: str) -> tuple[str, bytes]:
+        try:
+            return self.serde.dumps_typed(value)
         except (TypeError, ValueError) as error:
             where, reason = self._at_fault(value, path, error)
             raise Unserializable(
                 f"{where} can't be saved: {reason}. Convert it to plain values first", path=where
             ) from None
-        return [kind, bytes(data), sorted(types)]
 
     def open(self, sealed: Sealed) -> Any:
         """The value that was sealed, as a new copy. `Corrupted` if this process can't restore it."""

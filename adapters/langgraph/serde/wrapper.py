@@ -11,6 +11,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from ....contracts.builtin_types import class_of
 from ....contracts.codec import pack
 from ....contracts.errors import BadSetup, Corrupted, Unserializable
+from .endless import is_endless, refusal
 from .values import TypeName, Values
 from .wrapped import Wrapped
 
@@ -56,6 +57,8 @@ class Wrapper:
 
     def _wrapped(self, value: Any, path: str) -> Any:
         kind = class_of(value)
+        if kind in (list, tuple, dict) and is_endless(value):
+            raise refusal(path)
         if kind is list:
             return [self.wrap(item, f"{path}[{number}]") for number, item in enumerate(value)]
         if kind is tuple:
