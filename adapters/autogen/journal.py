@@ -41,6 +41,7 @@ class Journal:
         self._places = 0
         self._left: dict[tuple[str, bytes], deque[tuple[int, Any]]] = {}
         self._last: dict[str, int] = {}  # the place of each caller's last answer, unless it is asking now
+        self._raised: dict[str, BaseException] = {}  # what a call of each member raised last
         self._own: dict[str, dict[int, Any]] = {}
         self._writing = asyncio.Lock()
 
@@ -48,7 +49,7 @@ class Journal:
         """Enter a turn, or enter it again. Returns the answers recorded in it, the oldest first. `turn` is a number
         that grows from turn to turn."""
         self._turn, self._places = turn, 0
-        self._left, self._last, self._own = defaultdict(deque), {}, {}
+        self._left, self._last, self._raised, self._own = defaultdict(deque), {}, {}, {}
         records = {int(key.removeprefix(_PREFIX)): value for key, value in self._session.journal.items() if _ours(key)}
         answers: list[Any] = []
         for place in sorted(records):
@@ -62,7 +63,20 @@ class Journal:
     async def call(self, caller: str, request: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
         """The answer of `ask` to a request, as plain values: recorded before the crash, or recorded now."""
         digest, answer = self.recall(caller, request)
-        return await self.record(caller, digest, await ask()) if answer is None else answer
+        if answer is not None:
+            return answer
+        with self.asking(caller):
+            answer = await ask()
+        return await self.record(caller, digest, answer)
+
+    @contextmanager
+    def asking(self, caller: str) -> Generator[None]:
+        """Around a call that is not recorded. Notes its error, which may be why its member fails."""
+        try:
+            yield
+        except Exception as error:
+            self._raised[_member(caller)] = error
+            raise
 
     def recall(self, caller: str, request: Any) -> tuple[bytes, Any]:
         """A request's digest, and its answer if it was recorded before the crash, else None."""
@@ -87,9 +101,12 @@ class Journal:
         self._last[caller] = place
         return answer
 
-    async def take_back(self, caller: str) -> None:
+    async def take_back(self, caller: str, failure: BaseException) -> None:
         """After a member failed: drop its last answer, so that it asks again. Not if it failed while it was asking."""
-        blamed = {who: place for who, place in self._last.items() if who.partition(_OWN)[0] == caller}
+        raised = self._raised.get(caller)
+        if raised is not None and _due_to(failure, raised):
+            return
+        blamed = {who: place for who, place in self._last.items() if _member(who) == caller}
         void = {f"{_PREFIX}{place}": [_NO_TURN, who, b"", None] for who, place in blamed.items()}
         if void:
             await self._session.arecord(void)
@@ -109,6 +126,19 @@ class Journal:
 def concerns_job(error: BaseException) -> bool:
     """Whether an error must end the turn, because agents can't handle it."""
     return not isinstance(error, Exception) or isinstance(error, ENDING)
+
+
+def _due_to(failure: BaseException | None, raised: BaseException) -> bool:
+    """Whether a failure is this error, was caused by it, or quotes it (as a team does that a member runs)."""
+    while failure is not None:
+        if failure is raised or f"{type(raised).__name__}: {raised}" in str(failure):
+            return True
+        failure = failure.__cause__
+    return False
+
+
+def _member(caller: str) -> str:
+    return caller.partition(_OWN)[0]
 
 
 def _ours(key: str) -> bool:

@@ -64,11 +64,12 @@ class JournaledModel(ChatCompletionClient):
         if answer is not None:
             yield CreateResult.model_validate(answer)
             return
-        async for part in each_within(_asking, True, self._inner.create_stream(messages, *rest, **options)):
-            if isinstance(part, CreateResult):
-                journal.spend(part.usage)
-                await journal.record(self._caller, digest, part.model_dump(mode="json"))
-            yield part
+        with journal.asking(self._caller):
+            async for part in each_within(_asking, True, self._inner.create_stream(messages, *rest, **options)):
+                if isinstance(part, CreateResult):
+                    journal.spend(part.usage)
+                    await journal.record(self._caller, digest, part.model_dump(mode="json"))
+                yield part
 
     async def close(self) -> None:
         await self._inner.close()

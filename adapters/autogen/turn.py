@@ -67,7 +67,7 @@ class Turns:
             raise self._fatal
         raised = None if turn.cancelled() else turn.exception()
         if (turn.cancelled() or raised is not None) and (cause := self._errors.cause(raised)) is not None:
-            await self._journal.take_back(cause[0])
+            await self._journal.take_back(*cause)
             raise cause[1]
         return turn.result()
 

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat, SelectorGroupChat
@@ -121,6 +121,37 @@ async def test_an_answer_that_ones_own_agent_fails_at_is_asked_for_anew(log: Pat
 
     assert await outcome(only(team, retries=bp.Retry(first=0.01)), Draft(text="go")) == Report(body="7")
     assert sorted(labels(log)) == ["A:1", "high:1", "high:1", "low:1", "low:1", "low:1"]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+async def test_when_one_model_is_away_what_the_others_answered_stays(wrapped: bool, log: Path) -> None:
+    away = [ConnectionError("the model is away")]
+
+    def answer(turn: int, messages: Any) -> str:
+        if away:
+            raise away.pop()
+        return "high"
+
+    class Steps(Panel):
+        """Asks its models one after the other, itself or through a team that it makes."""
+
+        async def on_messages(self, messages: Any, cancellation_token: CancellationToken) -> Response:
+            low, high = ScriptedModel("low", says("low")), ScriptedModel("high", answer)
+            if wrapped:
+                members = [AssistantAgent(model.name, model) for model in (low, high)]
+                said = [(await RoundRobinGroupChat([*members], max_turns=2).run(task="x")).messages[-1].to_text()]
+            else:
+                try:
+                    said = [await ask(model, "the same") for model in (low, high)]
+                except ConnectionError as error:
+                    raise ValueError("nothing was said") from error
+            return Response(chat_message=TextMessage(content=said[-1], source=self.name))
+
+    def team() -> RoundRobinGroupChat:
+        return RoundRobinGroupChat([Steps("panel", ", ".join)], max_turns=1)
+
+    assert await outcome(only(team, retries=bp.Retry(first=0.01)), Draft(text="go")) == Report(body="high")
+    assert labels(log) == ["low:1", "high:1", "high:1"]
 
 
 async def test_what_can_not_be_told_from_other_requests_is_just_asked() -> None:
