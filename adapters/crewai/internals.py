@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 
-from crewai import BaseLLM, Flow, Memory
+from crewai import BaseLLM, Flow, Memory, tools
 from crewai.events import event_context
 from crewai.events.event_context import EventContextConfig, MismatchBehavior
 from crewai.memory.storage import factory
@@ -52,6 +52,9 @@ _CHUNK = "_emit_stream_chunk_event"
 # What a tool runs: `BaseTool.run` calls `_run`, a tool made from a function calls `func`.
 _TOOL_RUNS = ("_run", "_arun")
 _ORIGINAL = "_original_tool"
+
+# What a tool may return to say that it failed. CrewAI 1.15.6 did not have it.
+_FAILURE: Any = getattr(tools, "ToolFailure", None)
 
 # Says how the event bus warns if an end event does not match the last start event.
 _EVENT_CONFIG = "_event_context_config"
@@ -342,6 +345,17 @@ def tool_functions(tool: Any) -> list[tuple[Any, str]]:
     if "func" in original.__class__.model_fields:
         return [(original, "func")]
     return [*((original, name) for name in _TOOL_RUNS), (tool, "func")]
+
+
+def failure_of(result: Any) -> dict[str, Any] | None:
+    """What a tool reports by returning a `ToolFailure`, as plain values. None if it did not."""
+    reports = _FAILURE is not None and isinstance(result, _FAILURE)
+    return result.model_dump(mode="json") if reports else None
+
+
+def failure(stored: Any) -> Any:
+    """The `ToolFailure` that `failure_of` took apart."""
+    return stored if _FAILURE is None else _FAILURE.model_validate(stored)
 
 
 def told(tool: Any, result: Any) -> str:

@@ -6,6 +6,7 @@ import json
 import threading
 from typing import Any
 
+import crewai.tools
 import pytest
 from crewai import Agent, Flow
 from crewai.flow import listen, start
@@ -115,6 +116,34 @@ async def test_a_tools_error_goes_to_the_agent_but_a_lost_job_ends_the_run(crews
         await until(lambda: "lost" in raised)
         await job.cancel()
     assert crews.ran[len(asked) :] == ["a"]
+
+
+@pytest.mark.skipif(not hasattr(crewai.tools, "ToolFailure"), reason="this CrewAI has no ToolFailure")
+@pytest.mark.parametrize("policy", ["raise", "warn"])
+async def test_a_failure_that_a_tool_reports_is_still_one_in_the_next_attempt(policy: str, crews: Crews) -> None:
+    left, failures, told = ["broken"] * 3, [OSError("no network")] * 3, list[str]()
+
+    @tool("look")
+    def look(at: str) -> Any:
+        """Looks at something."""
+        return crewai.tools.ToolFailure(message=left.pop()) if left else "seen"
+
+    def say(said: str) -> str:
+        if policy == "warn" and "broken" in said and failures:
+            raise failures.pop()
+        if "seen" not in said and "broken" not in said:
+            return 'Thought: t\nAction: look\nAction Input: {"at": "x"}'
+        return f"Thought: t\nFinal Answer: {'seen' if 'seen' in said else 'broken'}"
+
+    crews.script["a"] = say
+
+    def factory() -> Any:
+        task = crews.task("a", tools=[look], tool_failure_policy=policy)
+        task.callback = lambda output: told.extend(failed.message for failed in output.tool_failures)
+        return crews.crew(task)
+
+    done = await result(factory, retries=bp.Retry(attempts=9, first=0.01))
+    assert (done.text, told) == (("seen", []) if policy == "raise" else ("broken", ["broken"]))
 
 
 async def test_models_that_a_flow_calls_by_itself_are_not_asked_again(crews: Crews) -> None:

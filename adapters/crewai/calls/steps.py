@@ -25,7 +25,9 @@ from ....coordinator.session import Session
 from .stop import Stop
 
 _PREFIX = "crew/"
-_REFUSED = "error"
+
+# How a tool's answer says that the tool failed: by raising, or by returning so.
+REFUSED, REPORTED = "error", "failure"
 
 # Errors of a method that can't use an answer: it is not JSON, lacks a field, or is feedback without an outcome.
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError)
@@ -172,7 +174,7 @@ class Steps:
         """After a run failed, drop the answers that made it fail, so that the next attempt asks again.
 
         If a task was running (say, a guardrail refused every answer), these are the answers of its models, and of its
-        tools that raised. The same for a method (`place`) that can't use an answer. If a model call failed, nothing is
+        tools that failed. The same for a method (`place`) that can't use an answer. If a model call failed, nothing is
         dropped, and the next attempt repeats only that call.
         """
         if isinstance(error, HookAborted) or self._raised in _causes(error):
@@ -188,7 +190,7 @@ class Steps:
 
 
 def _voidable(answer: list[Any], usage: Usage | None) -> bool:
-    return usage is not None or answer[0] == _REFUSED
+    return usage is not None or answer[0] in (REFUSED, REPORTED)
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:

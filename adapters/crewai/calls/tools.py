@@ -16,7 +16,7 @@ from ....contracts.codec import pack
 from ....contracts.errors import Unserializable
 from ...borders import ENDING
 from .. import internals
-from .steps import Call, Steps, current
+from .steps import REFUSED, REPORTED, Call, Steps, current
 
 _ADOPTED = "_adopted_by_batonpass"
 _adopting = threading.Lock()
@@ -92,7 +92,7 @@ def _running(steps: Steps, call: Call, tool: Any) -> Generator[list[Any]]:
         raise
     except Exception as error:
         if records:
-            steps.record(call, ["error", str(error)])
+            steps.record(call, [REFUSED, str(error)])
         raise
     if records:
         steps.record(call, _dump(tool, result[0]))
@@ -100,6 +100,8 @@ def _running(steps: Steps, call: Call, tool: Any) -> Generator[list[Any]]:
 
 def _dump(tool: Any, result: Any) -> list[Any]:
     """The result, or what the agent is told of it if it is not a plain value."""
+    if (failure := internals.failure_of(result)) is not None:
+        return [REPORTED, failure]
     try:
         pack(result, path="result")
     except Unserializable:
@@ -109,6 +111,6 @@ def _dump(tool: Any, result: Any) -> list[Any]:
 
 def _answered(call: Call) -> Any:
     kind, stored = call.answer
-    if kind == "error":
+    if kind == REFUSED:
         raise ToolRaised(stored)
-    return stored
+    return internals.failure(stored) if kind == REPORTED else stored
