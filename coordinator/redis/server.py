@@ -32,7 +32,8 @@ def check_schema(schema: bytes | None, url: str) -> None:
     """Refuse a namespace made by a newer Batonpass. `None` is a new namespace."""
     if schema is not None and int(schema) > SCHEMA_VERSION:
         raise BadSetup(
-            f"{url}: a newer Batonpass made this namespace (schema {int(schema)}, this one knows {SCHEMA_VERSION})"
+            f"{url}: a newer Batonpass made this namespace (schema {int(schema)}, this one knows {SCHEMA_VERSION}): "
+            "install that version here"
         )
 
 
