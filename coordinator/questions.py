@@ -23,7 +23,7 @@ _CREWAI_CALL = "call"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StoredTerms:
     """What is stored about a question besides the question itself."""
 
     kind: str = ""
@@ -51,12 +51,12 @@ def suspending(fence: Fence, question: Any, terms: AskTerms, kind: str, last: Ne
 
 
 @understood("the terms of the question of job {0.id}")
-def wanted(row: JobRow) -> Wanted:
+def stored_terms(row: JobRow) -> StoredTerms:
     """What is stored about a job's question besides the question itself."""
     if not row.terms:
-        return Wanted()
+        return StoredTerms()
     kind, ref, schema, options, error = open_blob(row.terms, of=f"the terms of job {row.id}")
-    return Wanted(kind, parse_ref(ref) if ref else None, schema, tuple(options), error)
+    return StoredTerms(kind, parse_ref(ref) if ref else None, schema, tuple(options), error)
 
 
 def item(row: JobRow) -> InboxItem:
@@ -64,7 +64,7 @@ def item(row: JobRow) -> InboxItem:
     try:
         about, question, default, unreadable = *_told(row), False
     except (Corrupted, MissingKey):
-        about, question, default, unreadable = Wanted(), None, None, True
+        about, question, default, unreadable = StoredTerms(), None, None, True
     later = (line.partition(" ") for line in row.escalation.split("\n")[row.escalated :] if line)
     return InboxItem(
         id=f"{row.id}.{row.asked}",
@@ -89,16 +89,16 @@ def item(row: JobRow) -> InboxItem:
 
 
 @understood("the question of job {0.id}")
-def _told(row: JobRow) -> tuple[Wanted, Any, Any]:
-    """The wanted contract, the question, and the default answer, as stored."""
+def _told(row: JobRow) -> tuple[StoredTerms, Any, Any]:
+    """The terms, the question, and the default answer, as stored."""
     default = open_blob(row.otherwise, of=f"the default answer to job {row.id}") if row.otherwise else None
-    return wanted(row), question_of(row), default
+    return stored_terms(row), question_of(row), default
 
 
 def question_of(row: JobRow) -> Any:
     """What a job asks, as people are shown it."""
     question: Any = open_blob(row.question, of=f"the question of job {row.id}")
     asked = question
-    if isinstance(asked, dict) and _CREWAI_CALL in asked and wanted(row).kind == "crewai":
+    if isinstance(asked, dict) and _CREWAI_CALL in asked and stored_terms(row).kind == "crewai":
         return {name: value for name, value in question.items() if name != _CREWAI_CALL}
     return question

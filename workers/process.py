@@ -20,7 +20,7 @@ from ..contracts.app import App
 from ..contracts.errors import BatonpassError
 from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
-from .children.children import Children
+from .children.settings import ChildSettings
 from .copies import let_signals_end_copies
 from .single import alone
 from .sources import Sources, begin_anew
@@ -49,7 +49,7 @@ async def serve(
     concurrency: int = 4,
     lease: float = DEFAULT_LEASE,
     grace: float = 30.0,
-    children: Children | None = None,
+    children: ChildSettings | None = None,
     sources: Sources | None = None,
     most_left: int = 0,
 ) -> bool:

@@ -29,8 +29,8 @@ from ..coordinator.commands import Limits
 from ..coordinator.presence import Present, close_present
 from .adapters import load_adapter
 from .agreement import check_others, check_receivers
-from .children.children import Children
 from .children.pool import Pool
+from .children.settings import ChildSettings
 from .claiming import Claimer
 from .context.asking import asked_as
 from .keeper import LeaseKeeper
@@ -61,7 +61,7 @@ class Worker:
         agents: Sequence[str] | None = None,
         concurrency: int = 4,
         lease: Duration = DEFAULT_LEASE,
-        children: Children | None = None,
+        children: ChildSettings | None = None,
         most_left: int = 0,
     ) -> None:
         if not is_count(concurrency):

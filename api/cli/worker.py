@@ -11,8 +11,8 @@ import typer
 
 from batonpass.contracts.job import DEFAULT_LEASE
 from batonpass.coordinator.urls import namespace_of
-from batonpass.workers.children.children import Children
 from batonpass.workers.children.pool import Wear
+from batonpass.workers.children.settings import ChildSettings
 from batonpass.workers.children.steady_loop import STEADY
 from batonpass.workers.finding import find_app
 from batonpass.workers.logs import log_lines
@@ -55,7 +55,7 @@ def worker(
     # A child would not share a store in memory, and Windows can't pass sockets to one.
     children = None
     if os.name == "posix" and not store.startswith("memory:"):
-        children = Children(app, store, namespace, as_json, Wear(child_jobs, child_memory))
+        children = ChildSettings(app, store, namespace, as_json, Wear(child_jobs, child_memory))
 
     def run(sources: Sources | None = None) -> bool:
         serving = partial(serve, find_app(app), store, namespace=namespace, agents=names, concurrency=concurrency)

@@ -24,7 +24,7 @@ from ..bundles.records import (
 )
 from ..coded.codec import check_open
 from ..commands import Events, LastEvent, NewCheckpoint, Places, ReadKept, ReadSpans, Restore, Stamp, Which
-from ..parts.runs import Runs, Wanted, merged
+from ..parts.runs import Portion, Runs, merged
 from ..parts.spans import Append, read_spans, write_spans
 from ..place_writes import inlined
 from ..redrafts import Redrafts
@@ -134,10 +134,10 @@ def _is_sound(row: CheckpointRow, found: _Found) -> bool:
 
 def _as_they_are(rows: Sequence[CheckpointRow], runs: Runs) -> Call[list[tuple[CheckpointRow, NewCheckpoint]]]:
     """Checkpoints with the bytes that each adds to what is carried already."""
-    carried: list[tuple[CheckpointRow, NewCheckpoint, list[Wanted]]] = []
+    carried: list[tuple[CheckpointRow, NewCheckpoint, list[Portion]]] = []
     for row in rows:
         commit, header = verified(row)
-        spans, wanted = runs.carry(read_spans(commit.spans), row.id)
+        spans, portions = runs.carry(read_spans(commit.spans), row.id)
         new = NewCheckpoint(
             id=row.id,
             thread=row.thread,
@@ -149,14 +149,14 @@ def _as_they_are(rows: Sequence[CheckpointRow], runs: Runs) -> Call[list[tuple[C
             spans=write_spans(spans),
             place=commit.place,
         )
-        carried.append((row, new, wanted))
-    sources = tuple(each.source for *_, wanted in carried for each in wanted)
+        carried.append((row, new, portions))
+    sources = tuple(each.source for *_, portions in carried for each in portions)
     data: list[bytes] = (yield ReadSpans(rows[0].thread, sources)) if sources else []
     bytes_of = dict(zip(sources, data, strict=True))
     if any(len(found) != span.last - span.first for span, found in bytes_of.items()):
         raise Conflict(f"checkpoints of thread {rows[0].thread!r} were deleted meanwhile, or are damaged: run it again")
-    for _, new, wanted in carried:
-        new.appends = merged(Append(each.log, each.at, bytes_of[each.source]) for each in wanted)
+    for _, new, portions in carried:
+        new.appends = merged(Append(each.log, each.at, bytes_of[each.source]) for each in portions)
     return [(row, new) for row, new, _ in carried]
 
 

@@ -13,7 +13,7 @@ from ...contracts.names import is_id
 from ..blobs import seal_blob
 from ..book import Book
 from ..commands import AnswerJob, Inbox
-from ..questions import item, question_of, wanted
+from ..questions import item, question_of, stored_terms
 from ..refusals import refusal
 from ..rows import JobRow
 from ..schemas import fit_schema
@@ -86,7 +86,7 @@ def plain_answer(value: Any) -> Any:
 
 def _check(book: Book, row: JobRow, value: Any, plain: Any) -> None:
     """Refuse an answer that the asking agent would not accept."""
-    about = wanted(row)
+    about = stored_terms(row)
     ref = about.answer
     if about.schema is None:
         return

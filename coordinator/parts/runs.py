@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .spans import Append, Span
 
 
-class Wanted(NamedTuple):
+class Portion(NamedTuple):
     """Bytes that are to be carried: where they are, and the new log and offset."""
 
     source: Span
@@ -33,10 +33,10 @@ class Runs:
     def __init__(self) -> None:
         self._runs: dict[str, list[_Run]] = {}
 
-    def carry(self, spans: Iterable[Span], new_id: str) -> tuple[list[Span], list[Wanted]]:
+    def carry(self, spans: Iterable[Span], new_id: str) -> tuple[list[Span], list[Portion]]:
         """A checkpoint's spans in the new logs, which are named after it, and the bytes that it adds there."""
         carried: list[Span] = []
-        wanted: list[Wanted] = []
+        portions: list[Portion] = []
         begun = 0
         for span in spans:
             runs = self._runs.setdefault(span.log, [])
@@ -46,10 +46,10 @@ class Runs:
                 runs.append(run)
                 begun += 1
             if run.last < span.last:
-                wanted.append(Wanted(Span(span.log, run.last, span.last), run.log, run.last - run.first))
+                portions.append(Portion(Span(span.log, run.last, span.last), run.log, run.last - run.first))
                 run.last = span.last
             carried.append(Span(run.log, span.first - run.first, span.last - run.first))
-        return carried, wanted
+        return carried, portions
 
 
 def merged(appends: Iterable[Append]) -> list[Append]:

@@ -46,7 +46,7 @@ from batonpass.coordinator.items import ItemName, ItemRow
 from batonpass.coordinator.memory.store import MemoryStore
 from batonpass.coordinator.parts.spans import Append, read_spans
 from batonpass.coordinator.presence import Present, close_present, open_present
-from batonpass.coordinator.questions import suspending, wanted
+from batonpass.coordinator.questions import stored_terms, suspending
 from batonpass.coordinator.rows import CheckpointRow, EventRow, JobRow, KeptJob, OutcomeRow, Place, Write
 from batonpass.coordinator.seals import FORMAT, content_hash, read_commit, seal_of
 from batonpass.coordinator.snapshots import draft, open_checkpoint
@@ -210,7 +210,7 @@ def _terms() -> list[bytes]:
 
 
 def _read_terms(data: bytes, of: str) -> list[Any]:
-    told = wanted(JobRow("j", terms=data))
+    told = stored_terms(JobRow("j", terms=data))
     return [told.kind, told.schema, told.options, told.error]
 
 

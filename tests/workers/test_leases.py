@@ -11,7 +11,7 @@ from batonpass.contracts.contract import contract_ref
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import queue_of
 from batonpass.workers import running
-from batonpass.workers.children.children import Children
+from batonpass.workers.children.settings import ChildSettings
 from batonpass.workers.keeper import LeaseKeeper
 from batonpass.workers.worker import Worker, in_background
 from tests.harness.waiting import wait_until
@@ -78,7 +78,7 @@ async def test_so_is_that_of_a_job_that_could_have_no_process_of_its_own(
     one.agent("a", accepts=Task, returns=Done, timeout=2.0, retries=1)(blocks)
     async with bp.connect(sqlite_url, app=one) as coordinator:
         job = await coordinator.submit("a", Task(), returns=Done)
-        worker = Worker(one, coordinator, lease=0.4, children=Children("tests.nowhere:app", sqlite_url))
+        worker = Worker(one, coordinator, lease=0.4, children=ChildSettings("tests.nowhere:app", sqlite_url))
         try:
             async with in_background(worker):
                 assert (await job.result(timeout=60)).words == ["again"]

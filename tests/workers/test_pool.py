@@ -10,7 +10,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.workers.children import child_factory, start
-from batonpass.workers.children.children import Children
+from batonpass.workers.children.settings import ChildSettings
 
 from .apart import app
 from .processes import DEADLINE
@@ -25,7 +25,7 @@ async def test_whoever_needs_one_is_told_and_the_next_one_gets_one(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker goes on, and so does what it runs."""
-    pool = Children(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 3)
+    pool = ChildSettings(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 3)
     await pool.open()
     try:
         with anyio.fail_after(DEADLINE):
@@ -44,7 +44,7 @@ async def test_whoever_needs_one_is_told_and_the_next_one_gets_one(
 
 
 async def test_one_that_can_not_be_opened_says_so(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = Children(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 3)
+    pool = ChildSettings(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 3)
     with monkeypatch.context() as patch, pytest.raises(bp.BadSetup, match=r"did not start: .*Too many open files"):
         patch.setattr(start, "socketpair", none_left)
         await pool.open()

@@ -1,4 +1,4 @@
-"""Children: the child processes of a worker, for agents that ask for one."""
+"""ChildSettings: what the child processes of a worker are made from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .setup import Setup
 
 
 @dataclass(frozen=True)
-class Children:
+class ChildSettings:
     """What children are made from: `app` as MODULE:APP, the store's URL and namespace, and when to replace them."""
 
     app: str
