@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import batonpass as bp
 from batonpass.coordinator.redis.moving.move import Move
 from batonpass.coordinator.redis.moving.side import Side
 from tests.harness.cluster import Cluster
+from tests.harness.stores import RedisHarness
 
 PARTITIONS = 3
 
@@ -68,6 +70,19 @@ class Scene:
             more = (0, -1) if (kind := self.cluster.type(key)) in (b"list", b"zset") else ()
             found[key.decode().partition(":")[2].partition(":")[2]] = getattr(self.cluster, read[kind])(key, *more)
         return {key: value for key, value in found.items() if not key.endswith(":epoch")}
+
+
+@pytest.fixture
+def quiet_witness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To it forged leases look like a store that went back in time."""
+    monkeypatch.setattr(logging.getLogger("batonpass.store"), "disabled", True)
+
+
+@pytest.fixture
+def server(redis_server: str) -> Iterator[RedisHarness]:
+    made = RedisHarness(redis_server)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from batonpass.contracts.names import mint
@@ -18,22 +15,10 @@ from tests.harness.stores import RedisHarness
 from tests.model.world import World, of_queue
 from tests.repartition.full import answers, end_all, fill, leave
 
+pytestmark = pytest.mark.usefixtures("quiet_witness")
 _STEPS = 300
 # Of jobs that live elsewhere than their keys.
 KEYS = [f"key {n}" for n in range(8)]
-
-
-@pytest.fixture(autouse=True)
-def quiet_witness(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To it forged leases look like a store that went back in time."""
-    monkeypatch.setattr(logging.getLogger("batonpass.store"), "disabled", True)
-
-
-@pytest.fixture
-def single(redis_server: str) -> Iterator[RedisHarness]:
-    made = RedisHarness(redis_server)
-    yield made
-    made.close()
 
 
 def moved(source: str, harness: RedisHarness, cluster: Cluster, partitions: int) -> tuple[ClusterHarness, str]:
@@ -66,12 +51,12 @@ def check(world: World, bench: Bench, harness: ClusterHarness, before: dict[str,
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_all_is_there_and_goes_on(single: RedisHarness, three_nodes: Cluster, redis_server: str, seed: int) -> None:
-    with Bench(single, side="sync", namespace="old") as bench:
+def test_all_is_there_and_goes_on(server: RedisHarness, three_nodes: Cluster, redis_server: str, seed: int) -> None:
+    with Bench(server, side="sync", namespace="old") as bench:
         world = fill(bench, _STEPS, seed)
         keyed = {key: bench.do(new_job(key=key, thread=f"on {key}")).id for key in KEYS}
         before = answers(world, bench)
-    first, where = moved(f"{redis_server}?namespace={single.own}old", single, three_nodes, 16)
+    first, where = moved(f"{redis_server}?namespace={server.own}old", server, three_nodes, 16)
     with Bench(first, side="sync", namespace="new") as bench:
         check(world, bench, first, before)
     second, _ = moved(where, first, three_nodes, 48)
@@ -84,16 +69,16 @@ def test_all_is_there_and_goes_on(single: RedisHarness, three_nodes: Cluster, re
     second.close()
 
 
-def test_lines_that_are_split_go_on(single: RedisHarness, three_nodes: Cluster, redis_server: str) -> None:
+def test_lines_that_are_split_go_on(server: RedisHarness, three_nodes: Cluster, redis_server: str) -> None:
     """Even in a partition that got no job whose end would let the next one out."""
     queue = new_target().queue
-    with Bench(single, side="sync", namespace="old") as bench:
+    with Bench(server, side="sync", namespace="old") as bench:
         for _ in range(20):
             bench.submit()
         limits = {queue: c.Limits(of_queue("0" * 32, queue), concurrency=1)}
         [running] = bench.do(c.Claim("w", ((queue, MINUTE),), tuple(mint("l") for _ in range(20)), limits))
         bench.do(c.Complete(fence_of(running), b"done"))
-    new, _ = moved(f"{redis_server}?namespace={single.own}old", single, three_nodes, 16)
+    new, _ = moved(f"{redis_server}?namespace={server.own}old", server, three_nodes, 16)
     with Bench(new, side="sync", namespace="new") as bench:
         assert problems(bench, new) == []
         assert end_all(bench) == []

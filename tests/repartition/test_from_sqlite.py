@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -31,20 +29,8 @@ from tests.model.world import ENDED, QUEUES, STEP, World
 from tests.repartition.conftest import Desk, Killed, app
 from tests.repartition.full import ALL, answers, end_all, fill
 
+pytestmark = pytest.mark.usefixtures("quiet_witness")
 _STEPS = 300
-
-
-@pytest.fixture(autouse=True)
-def quiet_witness(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To it forged leases look like a store that went back in time."""
-    monkeypatch.setattr(logging.getLogger("batonpass.store"), "disabled", True)
-
-
-@pytest.fixture
-def server(redis_server: str) -> Iterator[RedisHarness]:
-    made = RedisHarness(redis_server)
-    yield made
-    made.close()
 
 
 def settle(world: World, path: Path) -> None:
