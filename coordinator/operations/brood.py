@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...contracts import event as kinds
-from ...contracts.job import JobState
 from ..commands import Child
 from ..records import Records
 from ..rows import JobRow, ThreadRow
@@ -53,9 +52,7 @@ def cancel_left(records: Records, fans: list[str], limit: int) -> None:
     done = 0
     for fan in fans:
         for each in records.unfinished(fan, limit - done):
-            row = records.job(each.id) or each  # read again: the end of the one before may have changed it
-            if not JobState(row.state).ended:
-                end_canceled(records, row)
+            end_canceled(records, records.job(each.id) or each)  # the end of the one before may have changed it
             done += 1
         if not records.unfinished(fan, 1):
             records.drop_chore("closing", fan)

@@ -131,7 +131,6 @@ def complete(records: Records, command: Complete) -> None:
     row.result, row.error = command.result, ""
     end(records, row, "completed", "")
     emit(records, kinds.COMPLETED, row, checkpoint=row.tip)
-    free_slot(records, row)
     store(records, row)
 
 

@@ -122,7 +122,7 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, successor: st
         _make_good(records, row)
     if state != "failed":
         records.drop_journal(row.id)
-        if state == "completed" or not (row.brood and row.fan):
+        if state == "completed" or not row.brood:
             records.drop_outcomes(row.id)
     if row.idem:
         records.forget_first_use(row.idem, row.id, records.now + row.key_ttl)

@@ -293,7 +293,7 @@ local function finish(id, fields, state, reason, now, ...)
   if state == 'failed' then
     redis.call('ZADD', P .. 'dead', now, id)
     redis.call('UNLINK', P .. 'b:' .. id)
-  elseif state ~= 'completed' and is_set(fields.brood) and is_set(fields.fan) then
+  elseif state ~= 'completed' and is_set(fields.brood) then
     redis.call('UNLINK', P .. 'n:' .. id, P .. 'b:' .. id)
   else
     redis.call('UNLINK', P .. 'n:' .. id, P .. 'b:' .. id, P .. 'f:' .. id)
