@@ -88,10 +88,14 @@ def test_with_its_lease_or_its_timer_it_ends_once(bench: Bench) -> None:
 def test_the_earlier_of_the_two(bench: Bench) -> None:
     expiring = bench.submit(terms=c.Terms(expires=MINUTE, within=2 * MINUTE))
     both = bench.submit(terms=c.Terms(expires=2 * MINUTE, deadline=bench.clock.now + MINUTE))
+    started = bench.start("review", terms=c.Terms(expires=MINUTE, within=2 * MINUTE), lease=9 * MINUTE)
     bench.clock.advance(MINUTE)
-    assert bench.do(c.Reap()) == c.Reaped(2, -1)
+    assert bench.do(c.Reap()) == c.Reaped(2, MINUTE)
     assert bench.state(expiring) == ("failed", "expired")
     assert bench.state(both) == ("failed", "deadline")
+    bench.clock.advance(MINUTE)
+    bench.do(c.Reap())
+    assert bench.state(started.job_id) == ("failed", "deadline")
 
 
 def test_so_many_at_a_time(bench: Bench) -> None:

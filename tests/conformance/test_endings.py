@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.refusals import Ungrounded
+from batonpass.coordinator.snapshots import draft
 from tests.harness.bench import Bench, new_checkpoint, new_job, new_target
+from tests.harness.children import Family
+from tests.harness.places import large
 
 
 def test_hand_off(bench: Bench) -> None:
@@ -63,6 +70,38 @@ def test_complete(bench: Bench) -> None:
     assert bench.tip("run") == last.id
     assert bench.do(c.Reap()) == c.Reaped(0, -1)
     bench.submit(thread="run")
+
+
+@pytest.mark.parametrize("end", ["complete", "reject", "cancel", "fail", "release"])
+def test_what_it_noted_goes_with_it_unless_it_may_go_on(bench: Bench, end: str) -> None:
+    fence = bench.start()
+    bench.do(c.Record(fence, {"a": b"a note"}))
+    if end == "complete":
+        bench.do(c.Complete(fence, b"result"))
+    elif end == "cancel":
+        bench.do(c.Cancel(fence.job_id))
+    elif end == "release":
+        bench.do(c.Release(fence))
+    else:
+        bench.do(c.Fail(fence, "boom", "", state="rejected" if end == "reject" else "failed"))
+    assert ("a note" in str(bench.harness.dump())) == (end in ("fail", "release"))
+
+
+@pytest.mark.parametrize("end", ["hand off", "complete", "suspend", "spawn"])
+def test_without_its_last_checkpoint_it_does_not_end(bench: Bench, end: str) -> None:
+    """Here what that shares with the one before it is gone."""
+    fence = bench.start()
+    snapshot = Snapshot(step="last", state=large("a"))
+    before = draft(snapshot, thread=fence.job_id, agent="write")
+    last = draft(snapshot, thread=fence.job_id, agent="write", base=before.nodes).new
+    ends: dict[str, c.Command[Any]] = {
+        "hand off": c.HandOff(fence, new_target("review"), last),
+        "complete": c.Complete(fence, b"result", last),
+        "suspend": c.Suspend(fence, b"question", last),
+        "spawn": Family(bench, fence, 1).spawning(checkpoint=last),
+    }
+    with bench.refused(Ungrounded):
+        bench.do(ends[end])
 
 
 def test_a_result_takes_the_error_of_an_earlier_attempt_away(bench: Bench) -> None:

@@ -16,7 +16,7 @@ from batonpass.coordinator.calls.edits import Edit
 from batonpass.coordinator.parts.bases import Bases
 from batonpass.coordinator.seals import read_commit
 from tests.conformance.test_growth import Thread, _grown, _kept
-from tests.harness.bench import Bench
+from tests.harness.bench import Bench, new_checkpoint
 from tests.harness.texts import message
 
 
@@ -260,6 +260,15 @@ def test_a_fork_with_a_key_can_be_made_again(bench: Bench) -> None:
     again = bench.run(face.fork(source.id, **fork))
     assert bench.run(face.restore(again.id)).state["messages"][-1] == "f" * 600
     assert bench.run(face.restore(later.id)).state["messages"] == grown
+
+
+def test_a_job_that_goes_on_from_another_thread_may_end_with_its_first_checkpoint(bench: Bench) -> None:
+    origin = bench.save(None, thread="run")
+    fence, last = bench.start(origin=origin), new_checkpoint()
+    bench.do(c.Complete(fence, b"result", last))
+    [row] = bench.line(fence.job_id)
+    commit = read_commit(row.commit, row.id)
+    assert (row.id, commit.step_index, commit.parent) == (last.id, 0, origin)
 
 
 @pytest.mark.parametrize("saves", [0, 1])

@@ -9,7 +9,9 @@ import pytest
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.operations.jobs import POISON
+from tests.conformance.test_lanes import ENDS
 from tests.harness.bench import MINUTE, Bench, new_target
+from tests.harness.children import Family
 
 
 def test_a_heartbeat_renews(bench: Bench) -> None:
@@ -50,6 +52,18 @@ def test_a_heartbeat_for_a_lost_lease_changes_nothing(bench: Bench) -> None:
         assert bench.do(c.Heartbeat(((fence, MINUTE),))) == ["lost"]
     with bench.nothing_changes():
         assert bench.do(c.Heartbeat(())) == []
+
+
+@pytest.mark.parametrize("end", [*(end for end in ENDS if end != "lease expired"), "spawn"])
+def test_one_that_was_given_up_does_not_expire(bench: Bench, end: str) -> None:
+    fence = bench.start(lease=MINUTE)
+    if end == "spawn":
+        Family(bench, fence, 1).spawn()
+    else:
+        ENDS[end](bench, fence)
+    bench.clock.advance(2 * MINUTE)
+    assert bench.do(c.Reap()).moved == 0
+    assert "lease.expired" not in bench.happened(fence.job_id)
 
 
 def test_an_expired_lease_is_good_until_it_is_taken_back(bench: Bench) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book
@@ -54,6 +55,26 @@ def test_another_payload(bench: Bench) -> None:
     bench.do(c.Redrive(fence.job_id, new_target(payload=b"j[1]")))
     [delivery] = bench.claim()
     assert delivery.job.envelope == new_target(payload=b"j[1]").envelope
+
+
+def test_another_agent(bench: Bench) -> None:
+    fence = failed(bench)
+    onward = new_target("review", contract=ContractRef("desk.draft", 2))
+    bench.do(c.Redrive(fence.job_id, onward))
+    [delivery] = bench.do(c.Claim("w", ((onward.queue, MINUTE),), (mint("l"),)))
+    assert (delivery.job.id, delivery.job.agent, delivery.job.contract) == (fence.job_id, "review", onward.contract)
+    assert delivery.checkpoint is not None
+
+
+def test_what_was_answered_stays_answered(bench: Bench) -> None:
+    fence = bench.start()
+    bench.suspend(fence)
+    bench.do(c.AnswerJob(fence.job_id, b"yes"))
+    before = bench.job(fence.job_id)
+    bench.do(c.Fail(bench.take(), "boom", "attempts"))
+    bench.do(c.Redrive(fence.job_id))
+    row = bench.job(fence.job_id)
+    assert (row.question, row.answer, row.answered) == (before.question, b"yes", before.answered)
 
 
 def test_another_checkpoint(bench: Bench) -> None:

@@ -89,6 +89,15 @@ def test_it_knows_when_the_hops_first_attempt_failed(bench: Bench) -> None:
     assert bench.job(fence.job_id).failing == 0
 
 
+def test_what_has_not_failed_yet_does_not_fail_while_it_waits(bench: Bench) -> None:
+    fence = bench.start()
+    bench.suspend(fence)
+    assert bench.job(fence.job_id).failing == 0
+    bench.do(c.AnswerJob(fence.job_id, b"yes"))
+    bench.clock.advance(MINUTE)
+    assert bench.job(bench.take().job_id).failing == 0
+
+
 @pytest.mark.one_partition
 @pytest.mark.parametrize("waits_for", ["an answer", "children", "its turn"])
 def test_while_it_waits_it_does_not_fail(bench: Bench, waits_for: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench, new_job
+from tests.harness.bench import MINUTE, Bench, fence_of, new_job
 
 
 def test_a_job_is_ready_for_its_agent(bench: Bench) -> None:
@@ -73,6 +73,18 @@ def test_a_used_again_key_is_kept_until_its_new_job_has_ended(bench: Bench) -> N
     bench.do(c.Cancel(bench.submit(key="k", key_ttl=MINUTE)))
     bench.clock.advance(2 * MINUTE)
     second = bench.submit(key="k", key_ttl=MINUTE)
+    bench.clock.advance(10 * MINUTE)
+    assert bench.submit(key="k") == second
+
+
+def test_a_used_again_key_is_not_the_first_jobs_any_more(bench: Bench) -> None:
+    first = bench.start(key="k", key_ttl=MINUTE)
+    bench.do(c.Fail(first, "boom", "attempts"))
+    bench.clock.advance(2 * MINUTE)
+    second = bench.submit(key="k", key_ttl=MINUTE)
+    bench.do(c.Redrive(first.job_id))
+    [again] = [delivery for delivery in bench.claim(2) if delivery.job.id == first.job_id]
+    bench.do(c.Complete(fence_of(again), b"result"))
     bench.clock.advance(10 * MINUTE)
     assert bench.submit(key="k") == second
 
