@@ -38,6 +38,8 @@ def test_all_of_them(bench: Bench) -> None:
     assert [row.number for row in family.outcomes(1, 1)] == [1]
     told = [kind for kind in bench.happened(fence.job_id) if kind.startswith("job.")]
     assert told == ["job.submitted", "job.started", "job.fanned_out", "job.joined", "job.started"]
+    begun, *_ = [row.fields for row in bench.do(c.Events(subject=family.ids[0])) if row.fields]
+    assert (begun["type"], begun["parent"]) == ("batonpass.job.submitted", fence.job_id)
     assert children_of(bench, fence.job_id) == family.ids
 
 
@@ -144,6 +146,18 @@ def test_how_its_own_children_ended_is_kept_with_a_canceled_child(bench: Bench) 
     assert below.outcomes() == []
 
 
+def test_so_it_is_with_one_that_is_canceled_as_nobody_waits_for_it(bench: Bench) -> None:
+    family = Family(bench, bench.start(), 2, need=1)
+    family.spawn()
+    middle, other = bench.claim(2)
+    below = Family(bench, fence_of(middle), 1)
+    below.spawn()
+    family.complete(other)
+    while bench.do(c.Reap()).next_due == 0:
+        pass
+    assert [(row.state, row.fan) for row in family.outcomes()] == [("late canceled", below.fan), ("completed", "")]
+
+
 def test_the_parent_is_canceled(bench: Bench) -> None:
     """Its children end with it, and theirs; nothing of them starts in between."""
     family = Family(bench, bench.start(), 2)
@@ -229,25 +243,34 @@ def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
     """Its result counts for a parent that still waits, and for a parent that failed because of it, once that is
     redriven. It does not count for a parent that was told of the loss and continued, which would find another result at
     its next replay."""
-    for parent, told in (("waits", "completed"), ("failed", "completed"), ("goes on", "failed"), ("gave up", "failed")):
+    for parent, told in {
+        "waits": "completed",
+        "failed": "completed",
+        "redriven": "completed",
+        "goes on": "failed",
+        "gave up": "failed",
+    }.items():
         family = Family(bench, bench.start(), 2, spare=1 if parent == "waits" else 0)
         family.spawn()
         family.end(0, "b")
-        if parent in ("failed", "gave up"):
-            bench.do(c.Fail(bench.take(), "lost", "children" if parent == "failed" else "attempts"))
+        if parent in ("failed", "redriven", "gave up"):
+            bench.do(c.Fail(bench.take(), "lost", "attempts" if parent == "gave up" else "children"))
+        if parent == "redriven":
+            bench.do(c.Redrive(family.parent))
         bench.do(c.Redrive(family.ids[0]))
         claimed = {delivery.job.id: delivery for delivery in bench.claim(3)}
         family.complete(claimed[family.ids[0]])
         row = bench.job(family.parent)
         first = family.outcomes()[0]
         assert (first.state, bool(first.error)) == (told, told == "failed"), parent
+        assert first.result == (b"0" if told == "completed" else b"")
         if parent == "waits":
             assert (row.verdict, row.done, row.lost) == ("", 1, 0)
             family.complete(claimed[family.ids[1]])
             assert (row := bench.job(family.parent)).verdict == "met"
             assert (row.done, row.lost, row.state) == (2, 0, "submitted")
         else:
-            assert (row.verdict, row.done, row.lost) == ("broken", 0, 1)
+            assert (row.verdict, row.done, row.lost) == ("cut" if parent == "redriven" else "broken", 0, 1)
         if parent in ("failed", "gave up"):
             bench.do(c.Redrive(family.parent))
             assert bench.job(family.parent).verdict == ("cut" if parent == "failed" else "broken")
@@ -257,10 +280,27 @@ def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
         assert left_of_fan_outs(bench.harness.dump()) == []
 
 
+def test_a_child_that_is_redriven_is_none_of_a_later_fan_out(bench: Bench) -> None:
+    """Whose children have the same numbers."""
+    family = Family(bench, bench.start(), 1)
+    family.spawn()
+    family.end(0, "b")
+    bench.do(c.Fail(bench.take(), "lost", "children"))
+    bench.do(c.Redrive(family.parent))
+    later = Family(bench, bench.take(), 2, spare=1)
+    later.spawn()
+    later.end(0, "b")
+    bench.do(c.Redrive(family.ids[0]))
+    [child] = [delivery for delivery in bench.claim(2) if delivery.job.id == family.ids[0]]
+    family.complete(child)
+    assert [(row.job_id, row.state) for row in later.outcomes()] == [(later.ids[0], "failed")]
+    assert (bench.job(family.parent).done, bench.job(family.parent).lost) == (0, 1)
+
+
 def test_what_completes_too_late(bench: Bench) -> None:
     """A parent that failed, or ended before, may use it when it is redriven. It is not counted. A parent that
     continued, or completed, has no use for it."""
-    for spoil in ("broken", "cut", "met", "canceled", "handed off"):
+    for spoil in ("broken", "failed", "cut", "met", "canceled", "handed off"):
         family = Family(bench, bench.start(), 3, need=1 if spoil == "met" else 3)
         family.spawn()
         first, late, _ = bench.claim(3)
@@ -273,12 +313,15 @@ def test_what_completes_too_late(bench: Bench) -> None:
         parent = bench.take() if spoil != "canceled" else None
         if parent and spoil == "handed off":
             bench.do(c.HandOff(parent, family.children[0].target))
-        elif parent and spoil == "cut":
+        elif parent and spoil in ("cut", "failed"):
             bench.do(c.Fail(parent, "boom", "children"))
+        if spoil == "cut":
             bench.do(c.Redrive(family.parent))
         family.complete(late)
-        row, kept = bench.job(family.parent), {"broken": [b"5", b"1"], "cut": [b"5", b"1"], "met": [b"0"]}
-        assert [row.result for row in family.outcomes() if LATE not in row.state] == kept.get(spoil, [])
+        row, kept = bench.job(family.parent), {"met": [b"0"], "canceled": [], "handed off": []}
+        assert [row.result for row in family.outcomes() if LATE not in row.state] == kept.get(spoil, [b"5", b"1"])
+        if spoil == "failed":
+            bench.do(c.Redrive(family.parent))
         assert (row.done, row.lost) == {"met": (1, 0), "canceled": (0, 0)}.get(spoil, (0, 1))
         if spoil != "canceled":
             bench.do(c.Cancel(family.parent))

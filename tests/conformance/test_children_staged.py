@@ -8,7 +8,8 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from tests.harness.bench import Bench, fence_of
+from batonpass.coordinator.operations.jobs import POISON
+from tests.harness.bench import MINUTE, Bench, fence_of
 from tests.harness.children import Family, children_of
 
 ALL = 1000
@@ -30,6 +31,20 @@ def test_staged_children_are_nobodys(bench: Bench) -> None:
     assert (bench.do(c.Reap(3)).next_due, len(bench.claim(9))) == (0, 3)
     assert (bench.do(c.Reap(3)).moved, len(bench.claim(9))) == (1, 1)
     assert sorted(children_of(bench, fence.job_id)) == sorted(family.ids)
+
+
+def test_they_are_not_made_if_the_same_look_ends_the_fan_out(bench: Bench) -> None:
+    family = Family(bench, bench.start(), 3)
+    bench.do(c.Stage(family.fence, 0, family.children[1:]))
+    family.spawn(given=1)
+    for _ in range(POISON - 1):
+        bench.do(c.Release(bench.take(), "it died"))
+    bench.take(lease=MINUTE)
+    bench.clock.advance(MINUTE)
+    assert bench.do(c.Reap()).moved == 1
+    assert bench.state(family.ids[0]) == ("failed", "poison")
+    assert children_of(bench, family.parent) == family.ids[:1]
+    assert bench.job(family.parent).verdict == "broken"
 
 
 def test_staging_begins_anew(bench: Bench) -> None:
