@@ -3,9 +3,12 @@ refused."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.names import mint
 from batonpass.coordinator import book
 from batonpass.coordinator import commands as c
 from tests.harness.bench import MINUTE, NOTES, Bench, new_job, new_target
@@ -62,6 +65,23 @@ def test_what_nobody_may_start_any_more_waits_until_it_has_ended(bench: Bench) -
     bench.do(c.Reap())
     assert bench.state(expiring) == ("failed", "expired")
     assert bench.submit(terms=ONE)
+
+
+@pytest.mark.one_partition
+def test_what_was_taken_waits_no_more_and_what_stands_in_line_counts_once(bench: Bench) -> None:
+    lane = "a" * 32
+    target = replace(new_target(), lane=lane)
+    for taken in (1, 0):
+        bench.do(replace(new_job(), target=target))
+        asked = c.Claim("w", ((target.queue, MINUTE),), (mint("l"),), {target.queue: c.Limits(lane, 1)})
+        assert len(bench.do(asked)) == taken
+    bench.do(replace(new_job(terms=TWO), target=target))
+    with bench.refused(bp.Overloaded):
+        bench.do(replace(new_job(terms=TWO), target=target))
+    others = [bench.submit("review") for _ in range(2)]
+    assert [delivery.job.id for delivery in bench.claim(2, agent="review")] == others
+    full = c.Terms(most=1, counted=(new_target("review").queue,))
+    assert bench.submit("review", terms=full)
 
 
 @pytest.mark.one_partition

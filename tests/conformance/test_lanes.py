@@ -90,7 +90,17 @@ def test_what_waits_in_line_can_end(bench: Bench) -> None:
     assert ids(claim(bench, ONE, 4)) == [jobs[3]]
 
 
-def test_keys_are_lanes_of_their_own(bench: Bench) -> None:
+def test_the_next_agent_has_lanes_of_its_own(bench: Bench) -> None:
+    submit(bench, 2)
+    onward = new_target("review")
+    for number, delivery in enumerate(claim(bench, TWO, 2)):
+        bench.do(c.HandOff(fence_of(delivery), replace(onward, lane=f"{number}" * 32)))
+    asked = c.Claim("w", ((onward.queue, MINUTE),), (mint("l"), mint("l")), {onward.queue: ONE})
+    assert [delivery.job.lane for delivery in bench.do(asked)] == ["0" * 32, "1" * 32]
+
+
+@pytest.mark.parametrize("limits", [ONE, replace(RATE, count=1)], ids=["at once", "in a time"])
+def test_keys_are_lanes_of_their_own(bench: Bench, limits: c.Limits) -> None:
     lanes = {name: new_target() for name in ("b" * 32, "c" * 32)}
     jobs = []
     for lane in [*lanes, *lanes]:
@@ -98,8 +108,8 @@ def test_keys_are_lanes_of_their_own(bench: Bench) -> None:
         target = c.Target("write", "desk.notes@1", QUEUE, lanes[lane].envelope, lane=lane)
         jobs.append(bench.do(c.Submit(job_id, job_id, target)).id)
     assert bench.job(jobs[0]).lane == "b" * 32
-    assert ids(claim(bench, ONE, 4)) == jobs[:2]
-    assert bench.state(jobs[2]) == ("submitted", "limited")
+    assert ids(claim(bench, limits, 4)) == jobs[:2]
+    assert bench.state(jobs[2]) == ("submitted", "limited" if limits is ONE else "rate_limited")
 
 
 def test_a_claim_passes_over_what_has_to_wait(bench: Bench) -> None:
@@ -148,6 +158,9 @@ def test_too_many_let_out_go_back_to_the_front(bench: Bench) -> None:
     [second] = claim(bench, ONE, 5)
     assert second.job.id == jobs[2]
     assert bench.state(jobs[3]) == ("submitted", "limited")
+    submit(bench, 1)
+    assert claim(bench, TWO, 5) == []
+    assert bench.state(jobs[3]) == ("submitted", "ready"), "two may run, but one does"
     bench.do(c.Complete(fence_of(second), b"result"))
     assert ids(claim(bench, ONE, 5)) == [jobs[3]]
 
@@ -164,7 +177,7 @@ def test_so_many_start_in_a_time(bench: Bench) -> None:
     assert claim(bench, RATE, 5) == [], "an end does not make room"
     assert bench.do(c.Reap()).next_due == start + MINUTE - bench.clock.now
     bench.clock.advance(MINUTE - 1000)
-    assert bench.do(c.Reap()).moved == 1
+    assert (bench.do(c.Reap()).moved, bench.do(c.Reap()).moved) == (1, 0)
     assert ids(claim(bench, RATE, 5)) == [jobs[2]]
     bench.clock.advance(1000)
     bench.do(c.Reap())
@@ -173,6 +186,14 @@ def test_so_many_start_in_a_time(bench: Bench) -> None:
     bench.do(c.Reap())
     assert ids(claim(bench, RATE, 5)) == [jobs[4]]
     assert bench.do(c.Reap(limit=500)).moved == 0
+
+
+def test_older_starts_do_not_count(bench: Bench) -> None:
+    """Also if nobody has tidied up since."""
+    for _ in range(2):
+        jobs = submit(bench, 2)
+        assert ids(claim(bench, RATE, 2)) == jobs
+        bench.clock.advance(MINUTE)
 
 
 def test_a_claim_that_is_said_again_counts_its_starts_again(bench: Bench) -> None:

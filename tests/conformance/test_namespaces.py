@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench
+from tests.harness.bench import MINUTE, Bench, new_target
+from tests.harness.items import Items, name
 
 
 @pytest.fixture
@@ -66,6 +68,30 @@ def test_checkpoints(bench: Bench, other: Bench) -> None:
             here.save(None, thread="run", parent=foreign, branch=True)
         with bench.refused(bp.NotFound):
             here.submit(origin=foreign)
+
+
+def test_items(bench: Bench, other: Bench) -> None:
+    mine, theirs = Items(bench), Items(other)
+    mine.put(name("a"), value=b"mine")
+    assert (theirs.row(name("a")), theirs.names(), theirs.spaces()) == (None, [], [])
+    theirs.put(name("a"), value=b"theirs", ttl=MINUTE)
+    mine.delete(name("a"))
+    bench.clock.advance(MINUTE - 1)
+    bench.do(c.Reap())
+    assert (mine.names(), theirs.names()) == ([], [name("a")])
+
+
+@pytest.mark.one_partition
+def test_limits(bench: Bench, other: Bench) -> None:
+    queue, full = new_target().queue, c.Terms(most=2, counted=(new_target().queue,))
+    for here in (bench, other):
+        jobs = [here.submit(terms=full) for _ in range(2)]
+        for limits in (c.Limits("a" * 32, concurrency=1), c.Limits("b" * 32, count=1, per=MINUTE)):
+            asked = c.Claim("w", ((queue, MINUTE),), (mint("l"), mint("l")), {queue: limits})
+            assert [delivery.job.id for delivery in here.do(asked)] == jobs[:1]
+            here.do(c.Cancel(jobs[0]))
+            here.do(c.Cancel(jobs[1]))
+            jobs = [here.submit(terms=full) for _ in range(2)]
 
 
 def test_declarations_and_presence(bench: Bench, other: Bench) -> None:
