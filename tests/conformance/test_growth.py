@@ -258,6 +258,15 @@ def test_what_nobody_uses_is_freed(bench: Bench) -> None:
     assert _kept(bench) < empty + 2000
 
 
+def test_what_is_freed_is_no_other_threads(bench: Bench) -> None:
+    first, second = Thread(bench), Thread(bench, "other")
+    kept, cut = _grown(first, 60), _grown(second, 60)
+    for id_, _ in cut[30:]:
+        bench.do(c.Expire(id_))
+    assert first.restore(kept[-1][0]).state == kept[-1][1]
+    assert second.restore(cut[29][0]).state == cut[29][1]
+
+
 def test_a_log_with_a_hole_goes_on(bench: Bench) -> None:
     """The middle of a transcript was cut out and freed. What is appended later is where it should be."""
     run = Thread(bench)

@@ -55,6 +55,7 @@ def test_without_its_name_it_is_not_found_by_it(bench: Bench) -> None:
     bench.run(face.unname(saved))
     with bench.refused(bp.NotFound, "no checkpoint of thread 'run' is named 'best'"):
         bench.run(face.restore(thread="run", name="best"))
+    bench.do(c.Reap())
     assert bench.run(face.restore(saved)).name is None
     with bench.nothing_changes():
         bench.run(face.unname(saved))

@@ -11,7 +11,7 @@ from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Write
 from batonpass.coordinator.snapshots import open_checkpoint
-from tests.harness.bench import MINUTE, Bench
+from tests.harness.bench import MINUTE, Bench, commit_of
 from tests.harness.places import Places, first_part, kept, large
 
 _Away = Callable[[Bench, str], object]
@@ -54,13 +54,28 @@ def test_it_takes_all_along(bench: Bench, away: _Away) -> None:
 @pytest.mark.parametrize("away", [_WAYS["expire"], _WAYS["drop"]], ids=["expire", "drop"])
 def test_its_neighbours_stay(bench: Bench, away: _Away) -> None:
     run = Places(bench)
+    before = run.put("b", scope="before", share=False)
     ids = [run.put("a", state=large("a")), run.put("b", "a", state=large("a")), run.put("c", "b", state=large("a"))]
     for key in "abc":
         run.write(key, Write("x", key.encode()))
     away(bench, ids[1])
     assert [run.at(key) for key in "abc"] == ["a", "", "c"]
     assert (run.written("a"), run.written("c")) == ({"x": b"a"}, {"x": b"c"})
-    assert (run.keys(None), [row.id for row in bench.line("run")]) == (["c", "a"], [ids[2], ids[0]])
+    assert (run.keys(None), [row.id for row in bench.line("run")]) == (["c", "b", "a"], [ids[2], ids[0], before])
+    run.put("b")
+    away(bench, before)
+    assert (run.at("b"), run.at("b", "before")) == ("b", "")
+
+
+@pytest.mark.parametrize("way", ["expire", "drop", "reap"])
+def test_the_tip_stays_if_it_is_not_the_one(bench: Bench, way: str) -> None:
+    """It need not be the newest checkpoint: that may be of another scope."""
+    run = Places(bench)
+    older = run.put("a", ttl=MINUTE)
+    tip = run.put("b", "a")
+    run.put("z", scope="sub")
+    _WAYS[way](bench, older)
+    assert commit_of(bench.do(c.Restore(bench.save(None, thread="run")))).parent == tip
 
 
 # drop
@@ -117,6 +132,14 @@ def test_the_tip_falls_back_too(bench: Bench) -> None:
 
 
 # threads that hold writes alone
+
+
+def test_it_exists_beside_others(bench: Bench) -> None:
+    Places(bench, "other").put("a")
+    Places(bench).write("a", Write("x", b"1"))
+    assert bench.do(c.Threads()) == ["other", "run"]
+    with bench.nothing_changes():
+        bench.do(c.DeleteThread("unknown"))
 
 
 def test_it_exists_and_can_be_deleted(bench: Bench) -> None:

@@ -8,7 +8,7 @@ import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Place, place_from
 from batonpass.coordinator.snapshots import open_checkpoint
-from tests.harness.bench import Bench, commit_of, new_checkpoint
+from tests.harness.bench import MINUTE, Bench, commit_of, new_checkpoint
 from tests.harness.places import Places, kept, large
 
 
@@ -74,6 +74,15 @@ def test_a_key_may_be_put_again(bench: Bench) -> None:
     assert bench.happened("run") == ["checkpoint.saved"] * 3
 
 
+def test_a_tip_that_is_put_again_stays_the_tip(bench: Bench) -> None:
+    """Wherever it is: a save puts it at any place."""
+    run = Places(bench)
+    run.put("a")
+    bench.do(c.Save("run", run.new("b", scope="sub")))
+    again = run.put("b", scope="sub")
+    assert commit_of(bench.do(c.Restore(bench.save(None, thread="run")))).parent == again
+
+
 def test_replacing_leaves_nothing_behind(bench: Bench) -> None:
     run = Places(bench)
     for number in range(5):
@@ -88,15 +97,26 @@ def test_the_tip_is_the_latest_of_the_first_scope(bench: Bench) -> None:
     """It is what a save without a parent goes on from."""
     run = Places(bench)
     run.put("sub", scope="sub")
-    latest = run.put("m")
-    run.put("b")
+    latest = run.put("keys that begin alike: m", ttl=1)
+    run.put("keys that begin alike: b")
     run.put("z", scope="sub")
     saved = bench.save(None, thread="run")
     assert commit_of(bench.do(c.Restore(saved))).parent == latest
     assert bench.tip("run") == saved
-    newest = run.put("n", "m")
+    run.put("y", scope="sub")
+    bench.save(None, thread="run", parent=saved)
+    newest = run.put("n", "keys that begin alike: m")
     assert commit_of(bench.do(c.Restore(newest))).parent == latest
     assert commit_of(bench.do(c.Restore(bench.save(None, thread="run")))).parent == newest
+
+
+def test_what_has_expired_is_not_the_latest(bench: Bench) -> None:
+    run = Places(bench)
+    run.put("z", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    latest = run.put("b")
+    run.put("a")
+    assert commit_of(bench.do(c.Restore(bench.save(None, thread="run")))).parent == latest
 
 
 def test_a_thread_with_other_scopes_only_has_no_tip(bench: Bench) -> None:
@@ -162,7 +182,11 @@ def test_threads_and_scopes_do_not_mix(bench: Bench) -> None:
     assert (one.keys(None), other.keys(None)) == (["a"], ["b"])
     assert (one.find(), one.find("a"), one.find("b", "s"), other.find("a", "s")) == (None, None, None, None)
     beside = bench.beside("elsewhere")
-    assert Places(beside, "one").keys(None) == []
+    there = Places(beside, "one")
+    assert there.keys(None) == []
+    there.put("c", scope="s", run="r")
+    assert bench.do(c.OfRun("r")) == []
+    assert (one.keys(None), there.keys(None)) == (["a"], ["c"])
     beside.close()
 
 

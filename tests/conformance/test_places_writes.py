@@ -70,6 +70,10 @@ def test_they_are_kept_apart(bench: Bench) -> None:
     assert run.written("b") == {"x": b"run b "}
     assert run.written("a", "s") == {"x": b"run a s"}
     assert other.written("a") == {"x": b"other a "}
+    run.write("b", Write("x", b"again", again=True))
+    run.write("a", Write("x", b"", gone=True))
+    assert (run.written("a"), run.written("b")) == ({}, {"x": b"again"})
+    assert (run.written("a", "s"), other.written("a")) == ({"x": b"run a s"}, {"x": b"other a "})
 
 
 def test_any_text_is_a_name(bench: Bench) -> None:
@@ -130,7 +134,10 @@ def test_spans_of_what_the_next_checkpoint_adds(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "later", [Write("x", b"inline", again=True), Write("x", b"", gone=True)], ids=["again", "gone"]
 )
-def test_a_write_that_is_replaced_or_taken_away_lets_go_of_its_bytes(bench: Bench, later: Write) -> None:
+@pytest.mark.parametrize("with_a_checkpoint", [False, True])
+def test_a_write_that_is_replaced_or_taken_away_lets_go_of_its_bytes(
+    bench: Bench, later: Write, *, with_a_checkpoint: bool
+) -> None:
     run = Places(bench)
     run.put("a")
     new = run.new("b", large("b"))
@@ -140,7 +147,10 @@ def test_a_write_that_is_replaced_or_taken_away_lets_go_of_its_bytes(bench: Benc
     assert bench.harness.logs() != {}
     run.write("a", Write("x", b"inline"))
     assert bench.harness.logs() != {}
-    run.write("a", later)
+    if with_a_checkpoint:
+        run.put("c", "a", share=False, writes=[later])
+    else:
+        run.write("a", later)
     assert bench.harness.logs() == {}
 
 
@@ -166,6 +176,7 @@ def test_spans_must_be_there(bench: Bench) -> None:
     spans, _ = first_part(new)
     log, _, end = spans.rpartition(":")[0].partition(":")
     assert end == "0"
+    run.write("a", Write("all", b"1", f"{log}:0:{len(new.appends[0].data)}"))
     for wrong in (f"{log}:0:{len(new.appends[0].data) + 1}", f"{log[:-1]}7:0:1"):
         with bench.refused(Ungrounded):
             twin.write("a", Write("x", b"1"), Write("y", b"2", wrong))

@@ -195,7 +195,10 @@ def test_deleting_a_job(bench: Bench) -> None:
     bench.run(face.delete_job(fence.job_id))
     with bench.refused(bp.NotFound):
         bench.run(face.delete_job(fence.job_id))
+    with bench.refused(bp.NotFound):
+        bench.do(c.DeleteJob(fence.job_id))
     assert (bench.line(fence.job_id), bench.do(c.Threads())) == ([], [])
+    assert "job.deleted" in bench.happened(fence.job_id)
     assert bench.submit(key="k", payload="other") != fence.job_id
 
 
@@ -252,6 +255,7 @@ def test_pruning_jobs(bench: Bench) -> None:
 def test_pruning_many_jobs(bench: Bench, saves: int) -> None:
     """In pages of five jobs and checkpoints: what is kept does not hide what comes after it."""
     kept = bench.submit()
+    bench.clock.advance(1)
     for _ in range(6):
         fence = bench.start(agent="review")
         for n in range(saves):
@@ -264,6 +268,16 @@ def test_pruning_many_jobs(bench: Bench, saves: int) -> None:
     assert count == 6
     assert [row.id for row in bench.do(c.ListJobs())] == [kept]
     assert bench.do(c.Threads()) == [kept]
+
+
+@pytest.mark.one_partition
+def test_a_page_frees_no_more_checkpoints_than_it_may(bench: Bench) -> None:
+    for _ in range(3):
+        fence = bench.start()
+        for _ in range(3):
+            bench.save(fence, thread=fence.job_id)
+        bench.do(c.Complete(fence, b"result"))
+    assert [bench.do(c.PruneJobs(0, 0, 5)).count for _ in range(3)] == [1, 1, 1]
 
 
 def test_freeing_part_of_a_long_thread_does_not_read_the_rest(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,17 @@ def test_what_has_expired_is_no_parent(bench: Bench) -> None:
     assert [row.id for row in bench.do(c.Ancestors(saved))] == [saved, kept]
 
 
+@pytest.mark.parametrize("freed", [False, True])
+def test_a_chain_ends_at_what_has_expired(bench: Bench, *, freed: bool) -> None:
+    bench.save(None, thread="run")
+    bench.save(None, thread="run", ttl=MINUTE)
+    newest = [bench.save(None, thread="run") for _ in range(2)]
+    bench.clock.advance(MINUTE)
+    if freed:
+        free(bench)
+    assert [row.id for row in bench.do(c.Ancestors(newest[1]))] == newest[::-1]
+
+
 def test_reap_frees_it(bench: Bench) -> None:
     kept = bench.save(None, thread="run")
     gone = bench.save(None, thread="run", ttl=MINUTE)
