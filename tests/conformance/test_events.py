@@ -178,14 +178,17 @@ WANTED = {
 @pytest.mark.parametrize("name", WANTED)
 def test_only_what_is_wanted(bench: Bench, name: str) -> None:
     which, expected = WANTED[name]
-    for thread in ("run", ""):
+    jobs = set[str]()
+    for thread in ("", "run"):
         fence = bench.start(thread=thread)
+        jobs = {fence.job_id} if which.thread else {*jobs, fence.job_id}
         bench.save(fence)
         bench.do(c.HandOff(fence, new_target("review")))
         bench.do(c.Complete(bench.take(agent="review"), b"result"))
     for limit in (1, 5, 500):
         rows = read_all(bench, limit=limit, which=which)
         assert sorted(row.fields["type"].rpartition(".")[2] for row in rows) == sorted(expected)
+        assert {row.fields["subject"] for row in rows} <= jobs
 
 
 def test_the_face_says_which(bench: Bench) -> None:

@@ -76,6 +76,19 @@ def test_consumers_share_the_events(bench: Bench) -> None:
 
 
 @pytest.mark.one_partition
+def test_only_so_many_batches_are_taken_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("operations.groups", "redis.wire_observing"):
+        monkeypatch.setattr(f"batonpass.coordinator.{module}.BATCHES", 2)
+    saved(bench, *"abc")
+    bench.do(c.JoinGroup(G))
+    [one], [_] = take(bench, limit=1), take(bench, limit=1)
+    assert take(bench) == []
+    assert steps(take(bench, batch=one.id)) == ["a"]  # its own it may have again
+    assert ack(bench, one, one.last)
+    assert steps(take(bench)) == ["c"]
+
+
+@pytest.mark.one_partition
 def test_a_batch_is_done_step_by_step(bench: Bench) -> None:
     saved(bench, *"abcd")
     bench.do(c.JoinGroup(G))
@@ -199,8 +212,9 @@ def test_where_a_group_begins(bench: Bench) -> None:
         assert other.do(c.ListGroups()) == []
         with other.refused(bp.NotFound, "there is no consumer group"):
             take(other)
+    bench.do(c.JoinGroup("another"))
     bench.do(c.DeleteGroup(G))
-    assert bench.do(c.ListGroups()) == []
+    assert [row.name for row in bench.do(c.ListGroups())] == ["another"]
     for asked in (c.DeleteGroup(G), c.TakeEvents(G, mint("l"), MINUTE)):
         with bench.refused(bp.NotFound, "there is no consumer group"):
             bench.do(asked)

@@ -45,29 +45,34 @@ def test_only_by_who_holds_the_lease(bench: Bench) -> None:
 
 
 def test_the_last_are_kept(bench: Bench) -> None:
-    fence = bench.start()
+    fence, other = bench.start(), bench.start()
+    bench.do(c.Emit(other, (b"x",)))
     for start in range(0, KEPT + 200, 400):
         bench.do(c.Emit(fence, tuple(b"%d" % number for number in range(start, start + 400))))
     found = streamed(bench, fence.job_id, limit=2 * KEPT)
     assert (len(found), found[-1]) == (KEPT, b"1199")
+    assert streamed(bench, other.job_id) == [b"x"]
 
 
 def test_for_a_while(bench: Bench) -> None:
-    fence = bench.start()
-    bench.do(c.Emit(fence, (b"1",)))
+    fence, other = bench.start(), bench.start()
+    bench.do(c.Emit(fence, (b"a word",)))
     bench.do(c.Complete(fence, b"done"))
     bench.clock.advance(KEPT_FOR)
-    assert streamed(bench, fence.job_id) == []
+    bench.do(c.Emit(other, (b"2",)))
+    assert (streamed(bench, fence.job_id), streamed(bench, other.job_id)) == ([], [b"2"])
     bench.do(c.Reap())
-    assert streamed(bench, fence.job_id) == []
+    assert (streamed(bench, fence.job_id), streamed(bench, other.job_id)) == ([], [b"2"])
+    assert "a word" not in str(bench.harness.dump())
 
 
 def test_it_goes_with_the_job(bench: Bench) -> None:
-    fence = bench.start()
+    fence, other = bench.start(), bench.start()
     bench.do(c.Emit(fence, (b"1",)))
+    bench.do(c.Emit(other, (b"2",)))
     bench.do(c.Complete(fence, b"done"))
     bench.do(c.DeleteJob(fence.job_id))
-    assert streamed(bench, fence.job_id) == []
+    assert (streamed(bench, fence.job_id), streamed(bench, other.job_id)) == ([], [b"2"])
 
 
 def test_of_nothing(bench: Bench) -> None:
