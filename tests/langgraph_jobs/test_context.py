@@ -7,8 +7,10 @@ from typing import Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage
+from langgraph.config import get_store
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.runtime import Runtime
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import interrupt
 from pydantic import BaseModel
 
@@ -16,8 +18,8 @@ import batonpass as bp
 from batonpass.testing import serving
 
 from ..apps.kit import defeat, outcome, question
-from ..apps.langgraph_app import Words
-from ..apps.langgraph_kit import only
+from ..apps.langgraph_app import Notes, Words
+from ..apps.langgraph_kit import graph, only, result
 
 pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.usefixtures("log")]
 
@@ -109,3 +111,24 @@ async def test_one_that_lacks_something_is_refused_in_words() -> None:
     failed = await defeat(only(factory(Needy, tell, Wide), accepts=Request), Request(text="rain", user="ada"))
     assert failed.reason == "refused"
     assert "the fields user of langgraph_context.request@1 make no Needy, which is the graph's context" in failed.error
+
+
+async def test_nodes_and_parts_have_the_long_term_memory_that_the_graph_was_compiled_with() -> None:
+    async def keep(state: Any, runtime: Runtime[None]) -> Any:
+        assert runtime.store is not None
+        await runtime.store.aput(("notes",), "text", {"is": state["text"]})
+        return {}
+
+    def recall(state: Any) -> Any:
+        item = get_store().get(("notes",), "text")
+        assert item is not None
+        return {"notes": [item.value["is"]]}
+
+    def make() -> Any:
+        part = graph(recall).compile()
+        made = graph(keep)
+        made.add_node("part", part)
+        made.add_edge("keep", "part")
+        return made.compile(store=InMemoryStore())
+
+    assert await result(make) == Notes(notes=["rain"])

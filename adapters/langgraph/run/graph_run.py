@@ -133,7 +133,7 @@ class GraphRun:
         """The graph's result. `given` is its runtime context. If a write fails, the graph stops at once, and the
         write's error is raised."""
         allow_subgraphs_without_checkpoints()
-        streaming = Streaming(self._session)
+        streaming = Streaming(self._session, self._graph.store)
         names = {**self._config.get("configurable", {}), **streaming.config}
         config: RunnableConfig = {"configurable": names, "callbacks": [CountingUsage(self._session)]}
         running = asyncio.ensure_future(self._graph.ainvoke(entered, config, context=given, durability="sync"))

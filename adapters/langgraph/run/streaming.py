@@ -8,6 +8,7 @@ from typing import Any
 
 from langgraph.pregel.protocol import StreamProtocol
 from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
 
 from ....contracts.errors import BatonpassError
 from ....coordinator.session import Session
@@ -19,10 +20,12 @@ _MOST = 500  # values in one write, which holds up everybody else at the store
 
 class Streaming:
     """Runs the graph as if it were a part of another graph that streams. To ask it for its stream would double the time
-    of its supersteps, even if it writes nothing."""
+    of its supersteps, even if it writes nothing. A part's long-term memory is the other graph's, so that one has this
+    graph's own (`memory`)."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, memory: BaseStore | None) -> None:
         self._session = session
+        self._memory = memory
         self._loop = asyncio.get_running_loop()
         self._waiting: list[Any] = []
         self._sending: asyncio.Task[None] | None = None
@@ -33,7 +36,7 @@ class Streaming:
         """What to add to the config of the run."""
         return {
             STREAM: StreamProtocol(lambda chunk: None, {"custom"}),
-            RUNTIME: Runtime(stream_writer=self._write),
+            RUNTIME: Runtime(stream_writer=self._write, store=self._memory),
         }
 
     async def sent(self) -> None:
