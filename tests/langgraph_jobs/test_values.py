@@ -125,6 +125,13 @@ def test_what_could_not_be_restored_is_refused(value: Any) -> None:
         VALUES.seal(value, "state")
 
 
+@pytest.mark.parametrize("kind", [object, [("x", "i4"), ("y", "f8")]])
+def test_arrays_that_would_come_back_empty_or_without_their_fields_are_refused(kind: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(bp.Unserializable, match=r"state\[0\] is an array of .*, which could not be restored"):
+        VALUES.seal([numpy.zeros(2, dtype=kind)], "state")
+
+
 @pytest.mark.parametrize(
     ("artifact", "where"),
     [(object(), ""), ({"rows": [1, object()]}, "['rows'][1]"), (Point(1, object()), ".item")],  # type: ignore[arg-type]

@@ -28,6 +28,7 @@ Sealed = list[Any]
 TypeName = tuple[str, ...]
 """A type's module and name."""
 
+_ARRAY = ("numpy", "ndarray")
 _KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
 # Also safe: a compiled pattern's class (which is not its constructor), and numpy's arrays (which have a code instead of
 # a name).
@@ -35,7 +36,7 @@ _KNOWN = SAFE_MSGPACK_TYPES | {
     ("builtins", "tuple"),
     ("builtins", "bytearray"),
     ("re", "Pattern"),
-    ("numpy", "ndarray"),
+    _ARRAY,
 }
 
 
@@ -132,6 +133,8 @@ class Values:
         if (isinstance(value, Enum) or not isinstance(value, (*BASES, PurePath))) and name not in _KNOWN:
             self._check_type(kind, path)
             found.add(name)
+        if name == _ARRAY:
+            _check_array(value, path)
         for where, part in _parts(value, _written(value)):
             self._check(part, path + where, found)
 
@@ -158,6 +161,15 @@ class Values:
             except (TypeError, ValueError) as inner:
                 return self._at_fault(part, path + where, inner)
         return path, error
+
+
+def _check_array(array: Any, path: str) -> None:
+    """Refuse an array that would come back empty, or without its fields."""
+    if array.dtype.hasobject or array.dtype.names:
+        raise Unserializable(
+            f"{path} is an array of {array.dtype}, which could not be restored: keep lists, or an array for each field",
+            path=path,
+        )
 
 
 def _parts(value: Any, attributes: Collection[str]) -> list[tuple[str, Any]]:
