@@ -22,6 +22,8 @@ _log = logging.getLogger("batonpass.worker")
 _PAUSE = 0.5
 # Installed packages are in these folders, or in one with a pyvenv.cfg.
 _LEFT_OUT = {"__pycache__", "node_modules", "site-packages"}
+# Where the process began. The app, or an agent, may change to another folder.
+_BEGAN_IN = os.getcwd()
 
 
 class Sources:
@@ -49,7 +51,7 @@ class Sources:
 
 def keep_reloading(run: Callable[[Sources], bool]) -> None:
     """Run a worker that watches its sources. Restart it if it ends for a change, and after a change if it fails."""
-    sources = Sources(Path.cwd())
+    sources = Sources(Path(_BEGAN_IN))
     try:
         again = run(sources)
     except BatonpassError as error:
@@ -62,7 +64,8 @@ def keep_reloading(run: Callable[[Sources], bool]) -> None:
 
 
 def begin_anew() -> NoReturn:
-    """Replace this process by one started the same way. Threads left behind end with it."""
+    """Replace this process by one started the same way, in the same folder. Threads left behind end with it."""
+    os.chdir(_BEGAN_IN)
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 

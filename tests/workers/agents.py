@@ -133,6 +133,14 @@ async def blocks_loop(task: Task) -> Done:
     return busy(lambda left: time.sleep(max(left, 0)), task)  # the point
 
 
+@app.agent("moves", accepts=Task, returns=Done)
+async def moves(task: Task) -> Done:
+    """Changes its process's working directory. Returns the one before."""
+    before = os.getcwd()
+    os.chdir("/")
+    return Done(words=[before])
+
+
 @app.agent("lingers", accepts=Task, returns=Done, timeout=3.0, retries=1)
 def lingers(task: Task) -> Done:
     """Never ends."""

@@ -22,9 +22,10 @@ from .serving import Ask, Reply, only, serving
 @pytest.mark.timeout(240)
 def test_a_process_with_too_many_threads_left_behind_begins_anew(desk: Desk) -> None:
     """Another job that runs there is given back at its checkpoint and goes on after that. One thread does not keep the
-    process from ending."""
-    worker = desk.serving("steps,lingers,lingers-elsewhere", "--threads-left", "2", "--lease", "60")
+    process from ending. It begins in the folder where it began first, wherever an agent has moved it."""
+    worker = desk.serving("steps,moves,lingers,lingers-elsewhere", "--threads-left", "2", "--lease", "60")
     with bp.connect(desk.url, app=app) as coordinator:
+        folder = coordinator.submit("moves", Task(text=""), returns=Done).result(timeout=DEADLINE).words
         job = coordinator.submit("steps", Task(text="a"), returns=Done)
         desk.wait_for("a:two")
         for number, name in enumerate(("lingers", "lingers-elsewhere"), 1):
@@ -36,6 +37,7 @@ def test_a_process_with_too_many_threads_left_behind_begins_anew(desk: Desk) -> 
         assert job.result(timeout=DEADLINE).words == ["a:one", "a:two", "a:three"]
         assert [event.type for event in coordinator.events(job=job.id)].count("batonpass.job.released") == 1
         assert worker.said().count(" serves ") == 2
+        assert coordinator.submit("moves", Task(text=""), returns=Done).result(timeout=DEADLINE).words == folder
         again = coordinator.submit("lingers", Task(text="again"))
         with pytest.raises(bp.JobFailed):
             again.result(timeout=DEADLINE)

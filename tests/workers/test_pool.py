@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -39,6 +40,20 @@ async def test_whoever_needs_one_is_told_and_the_next_one_gets_one(
                 children.append(await pool.take())
                 assert len({child.pid for child in children if child}) == 2
                 tasks.cancel_scope.cancel()
+    finally:
+        await pool.close()
+
+
+@pytest.mark.usefixtures("log")
+async def test_children_begin_in_their_workers_first_folder(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent may have moved the worker meanwhile. The app, and a store with a relative path, are found as before."""
+    pool = Children(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 1)
+    monkeypatch.chdir(tmp_path)
+    await pool.open()
+    try:
+        assert await pool.take()
     finally:
         await pool.close()
 

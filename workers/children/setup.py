@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -17,12 +18,14 @@ from .frames import Frame
 
 @dataclass(frozen=True)
 class Setup:
-    """Which app, on which store. `kinds` are the kinds of its agents that run in children."""
+    """Which app, on which store. `kinds` are the kinds of its agents that run in children, `folder` is where the worker
+    began."""
 
     app: str
     url: str
     namespace: str | None
     kinds: tuple[str, ...]
+    folder: str
     as_json: bool = False
 
     def pack(self) -> Frame:
@@ -42,6 +45,7 @@ class Prepared:
 def prepare(packed: Frame) -> Prepared:
     """Import the app and the frameworks, without opening anything. `BadSetup` or `MissingExtra` if that fails."""
     setup = Setup(**packed["setup"])
+    os.chdir(setup.folder)
     log_lines(setup.as_json, namespace_of(setup.url, setup.namespace))
     app = find_app(setup.app)
     adapters = {kind: load_adapter(kind) for kind in setup.kinds}
