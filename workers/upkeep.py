@@ -1,4 +1,4 @@
-"""Upkeep: every worker takes back expired leases, makes due timers ready, and reports that it is live."""
+"""Upkeep: every worker takes back expired leases, makes due timers ready, and reports itself and its agents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from contextlib import suppress
 
 import anyio
 
-from ..contracts.errors import Unavailable
+from ..contracts.app import App
+from ..contracts.errors import BatonpassError, Unavailable
+from ..coordinator.calls import adrive
+from ..coordinator.calls.declaring import recalling
 from ..coordinator.commands import Reap, Reaped, TrimEvents
 from ..coordinator.store import Store
 from .trouble import Trouble
@@ -28,6 +31,9 @@ _LEAST = 0.01
 # after this worker started (perhaps it had to wait for the store, too). The holders try again to renew them within
 # 1.5 s. If others took their jobs over, work in progress would be done twice.
 _GRACE = 2.0
+# ... and between two looks whether the store still knows the app's agents. Long, because an idle worker may not cost
+# much.
+_DECLARED, _DECLARED_JITTER = 15.0, 1.0
 
 
 class Alarm:
@@ -161,3 +167,16 @@ async def _trim(store: Store) -> None:
             pass
     except Unavailable as error:
         _log.warning("events could not be trimmed, trying again: %s", error)
+
+
+async def keep_declared(store: Store, app: App) -> None:
+    """Register the app's agents again with a store that was emptied, or lost its last writes: without its record, no
+    submit reaches a live worker. Ends by cancellation."""
+    while True:
+        await anyio.sleep(_DECLARED + random.uniform(0, _DECLARED_JITTER))
+        try:
+            lost = await adrive(store, recalling(app))
+        except BatonpassError:  # the rounds log it
+            continue
+        if lost:
+            _log.warning("the store had lost its record of %s: registered again", ", ".join(lost))

@@ -34,12 +34,11 @@ from .children.settings import ChildSettings
 from .claiming import Claimer
 from .context.asking import asked_as
 from .keeper import LeaseKeeper
-from .record import keep_record
 from .running import Runner
 from .scheduling import keep_schedules
 from .single import alone
 from .threads import LeftBehind
-from .upkeep import Alarm, keep_up, leave
+from .upkeep import Alarm, keep_declared, keep_up, leave
 
 _log = logging.getLogger("batonpass.worker")
 _SILENCE = 2.0  # seconds after which a starting worker logs what it does
@@ -155,7 +154,7 @@ class Worker:
             async with anyio.create_task_group() as upkeep:
                 upkeep.start_soon(keep_up, store, present, tuple(queues), alarm)
                 upkeep.start_soon(keep_schedules, store, book)
-                upkeep.start_soon(keep_record, store, self._app)
+                upkeep.start_soon(keep_declared, store, self._app)
                 for pool in self._pools:
                     upkeep.start_soon(pool.run)
                 async with asyncio.TaskGroup() as deliveries:  # anyio's takes far longer to start a task

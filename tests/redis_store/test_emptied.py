@@ -9,7 +9,7 @@ import batonpass as bp
 from batonpass.coordinator.calls import adrive
 from batonpass.coordinator.calls.declaring import recalling
 from batonpass.coordinator.commands import Declared
-from batonpass.workers import record
+from batonpass.workers import upkeep
 from tests.harness.redis import RedisServer
 from tests.workers.serving import DEADLINE, Ask, Reply, only, serving
 
@@ -22,7 +22,7 @@ def reply(ask: Ask, ctx: bp.SyncContext) -> Reply:
 async def test_a_live_worker_is_found_again(
     own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(record, "_PAUSE", 0.1)
+    monkeypatch.setattr(upkeep, "_DECLARED", 0.1)
     async with serving(only(reply), own_redis.url) as coordinator:
         with own_redis.client() as server:
             server.flushall()
