@@ -49,7 +49,7 @@ async def test_children_begin_in_their_workers_first_folder(
     sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An agent may have moved the worker meanwhile. The app, and a store with a relative path, are found as before."""
-    pool = Children(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 1)
+    pool = ChildSettings(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 1)
     monkeypatch.chdir(tmp_path)
     await pool.open()
     try:
