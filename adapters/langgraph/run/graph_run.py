@@ -56,6 +56,7 @@ class GraphRun:
     async def outcome(self, payload: Contract, context: Any) -> Outcome:
         """Run the graph to its outcome."""
         begun, passed = self._session.checkpoint, self._questions.came_back()
+        resume: dict[str, Any] | None = None
         if begun is not None or passed:
             where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
             check_nodes(self._agent, self._graph, self._saver.progress.kept(), where)
@@ -78,6 +79,7 @@ class GraphRun:
             return await self._asked_again(error)
         state = await self._state()
         if state.next:
+            self._questions.check_taken(resume or {})
             return self._stopped(state)
 
         def default(contract: type[Contract]) -> Contract:

@@ -10,6 +10,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import StateSnapshot
 
 from ....contracts.checkpoint import Snapshot
+from ....contracts.errors import BadSetup
 from ....contracts.handoff import Answer, Handoff
 from ....contracts.inbox import AskTerms
 from ....contracts.outcome import Suspended
@@ -63,6 +64,20 @@ class Questions:
         """Whether a node has used the answer to an interrupt since it was asked."""
         shown, used = self._frame().get("shown", {}).get(interrupt, {}), self._progress.used()
         return any(used.get(task, 0) > before for task, before in shown.items())
+
+    def check_taken(self, answers: Mapping[str, Any]) -> None:
+        """Refuse a graph that asks its question again under another id, though it was answered.
+
+        A part that keeps nothing (`compile(checkpointer=False)`) does that whenever it runs: it would ask for ever.
+        """
+        before, shown = self._frame().get("shown", {}), self._progress.shown()
+        again = [tasks for interrupt, tasks in shown.items() if interrupt not in before]
+        for interrupt in answers:
+            if interrupt not in shown and not self.is_used(interrupt) and before.get(interrupt) in again:
+                raise BadSetup(
+                    "a part of the graph that is compiled with checkpointer=False asks, but LangGraph can't give it "
+                    "the answer. Leave checkpointer= out there, restart the workers and redrive the job: it asks again"
+                )
 
     def waits(self, state: StateSnapshot) -> bool:
         """Whether nothing can run before a person has answered."""
