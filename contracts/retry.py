@@ -121,7 +121,7 @@ def policy_for(retries: Retries, error: BaseException) -> Retry | None:
 
 def told_to_wait(error: BaseException) -> float | None:
     """For how many seconds an error, or one of its causes, asks to wait, if it does."""
-    for each in _chain(error):
+    for each in chain(error):
         with suppress(Exception):  # what other people's errors have may raise when it is looked at
             response = getattr(each, "response", None)
             headers = getattr(response, "headers", None)
@@ -150,7 +150,7 @@ def _seconds(said: object) -> float | None:
 
 
 def _among(error: BaseException, kinds: Kinds) -> bool:
-    return any(_is(type(each), kind) for each in _chain(error) for kind in _each(kinds))
+    return any(_is(type(each), kind) for each in chain(error) for kind in _each(kinds))
 
 
 def _is(raised: type[BaseException], kind: Kind) -> bool:
@@ -163,7 +163,7 @@ def _is(raised: type[BaseException], kind: Kind) -> bool:
     )
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def chain(error: BaseException) -> Iterator[BaseException]:
     """An error, its causes, and the members of groups. Not its context: in CrewAI that is often an unrelated error."""
     left, seen = [error], set[int]()
     while left and len(seen) < _CHAIN:

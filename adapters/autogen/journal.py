@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from autogen_core.models import RequestUsage
 
 from ...contracts.codec import pack
+from ...contracts.retry import chain
 from ...coordinator.session import Session
 from ..borders import ENDING
 
@@ -128,13 +129,10 @@ def concerns_job(error: BaseException) -> bool:
     return not isinstance(error, Exception) or isinstance(error, ENDING)
 
 
-def _due_to(failure: BaseException | None, raised: BaseException) -> bool:
+def _due_to(failure: BaseException, raised: BaseException) -> bool:
     """Whether a failure is this error, was caused by it, or quotes it (as a team does that a member runs)."""
-    while failure is not None:
-        if failure is raised or f"{type(raised).__name__}: {raised}" in str(failure):
-            return True
-        failure = failure.__cause__
-    return False
+    quoted = f"{type(raised).__name__}: {raised}"
+    return any(each is raised or quoted in str(each) for each in chain(failure))
 
 
 def _member(caller: str) -> str:

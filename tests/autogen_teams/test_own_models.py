@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from asyncio import gather, run
+from asyncio import TaskGroup, gather, run
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,32 @@ async def test_an_answer_that_ones_own_agent_fails_at_is_asked_for_anew(log: Pat
     assert sorted(labels(log)) == ["A:1", "high:1", "high:1", "low:1", "low:1", "low:1"]
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-async def test_when_one_model_is_away_what_the_others_answered_stays(wrapped: bool, log: Path) -> None:
+async def test_so_is_one_that_it_asked_for_when_another_model_was_away(log: Path) -> None:
+    """Its error is its own cause, as `raise error from error` makes it."""
+    answers = iter(["no JSON", "7"])
+
+    def refuse(turn: int, messages: Any) -> str:
+        raise ConnectionError("the model is away")
+
+    class Falls(Panel):
+        async def on_messages(self, messages: Any, cancellation_token: CancellationToken) -> Response:
+            with suppress(ConnectionError):
+                await ask(ScriptedModel("away", refuse), "the same")
+            said = await ask(ScriptedModel("spare", lambda turn, messages: next(answers)), "the same")
+            try:
+                return Response(chat_message=TextMessage(content=str(json.loads(said)), source=self.name))
+            except ValueError as error:
+                raise error from error
+
+    def team() -> RoundRobinGroupChat:
+        return RoundRobinGroupChat([Falls("panel", ", ".join)], max_turns=1)
+
+    assert await outcome(only(team, retries=bp.Retry(first=0.01)), Draft(text="go")) == Report(body="7")
+    assert labels(log) == ["away:1", "spare:1"] * 2
+
+
+@pytest.mark.parametrize("way", ["cause", "group", "team"])
+async def test_when_one_model_is_away_what_the_others_answered_stays(way: str, log: Path) -> None:
     away = [ConnectionError("the model is away")]
 
     def answer(turn: int, messages: Any) -> str:
@@ -133,13 +158,18 @@ async def test_when_one_model_is_away_what_the_others_answered_stays(wrapped: bo
         return "high"
 
     class Steps(Panel):
-        """Asks its models one after the other, itself or through a team that it makes."""
+        """Asks its models one after the other, itself, in a task, or through a team that it makes."""
 
         async def on_messages(self, messages: Any, cancellation_token: CancellationToken) -> Response:
             low, high = ScriptedModel("low", says("low")), ScriptedModel("high", answer)
-            if wrapped:
+            if way == "team":
                 members = [AssistantAgent(model.name, model) for model in (low, high)]
                 said = [(await RoundRobinGroupChat([*members], max_turns=2).run(task="x")).messages[-1].to_text()]
+            elif way == "group":
+                said = [await ask(low, "the same")]
+                async with TaskGroup() as tasks:
+                    asked = tasks.create_task(ask(high, "the same"))
+                said.append(asked.result())
             else:
                 try:
                     said = [await ask(model, "the same") for model in (low, high)]
