@@ -20,6 +20,7 @@ from crewai.events import event_context
 from crewai.events.event_context import EventContextConfig, MismatchBehavior
 from crewai.memory.storage import factory
 from crewai.utilities.agent_utils import extract_tool_call_info
+from pydantic_core import to_jsonable_python
 
 from ...contracts.errors import Unserializable
 
@@ -348,9 +349,10 @@ def tool_functions(tool: Any) -> list[tuple[Any, str]]:
 
 
 def failure_of(result: Any) -> dict[str, Any] | None:
-    """What a tool reports by returning a `ToolFailure`, as plain values. None if it did not."""
+    """What a tool reports by returning a `ToolFailure`, as plain values. None if it did not. Its details
+    may be anything, such as the error that the tool caught."""
     reports = _FAILURE is not None and isinstance(result, _FAILURE)
-    return result.model_dump(mode="json") if reports else None
+    return to_jsonable_python(dict(result), fallback=repr, bytes_mode="base64") if reports else None
 
 
 def failure(stored: Any) -> Any:

@@ -126,7 +126,8 @@ async def test_a_failure_that_a_tool_reports_is_still_one_in_the_next_attempt(po
     @tool("look")
     def look(at: str) -> Any:
         """Looks at something."""
-        return crewai.tools.ToolFailure(message=left.pop()) if left else "seen"
+        details = {"error": OSError("no route"), "body": b"\xff"}
+        return crewai.tools.ToolFailure(message=left.pop(), details=details) if left else "seen"
 
     def say(said: str) -> str:
         if policy == "warn" and "broken" in said and failures:
