@@ -65,7 +65,8 @@ def keep_reloading(run: Callable[[Sources], bool]) -> None:
 
 def begin_anew() -> NoReturn:
     """Replace this process by one started the same way, in the same folder. Threads left behind end with it."""
-    os.chdir(_BEGAN_IN)
+    with suppress(PermissionError):  # see children/setup.py
+        os.chdir(_BEGAN_IN)
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 

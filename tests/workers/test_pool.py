@@ -13,6 +13,7 @@ import batonpass as bp
 from batonpass.workers.children import child_factory, start
 from batonpass.workers.children.settings import ChildSettings
 
+from ..sqlite.beside import finished, run
 from .apart import app
 from .processes import DEADLINE
 
@@ -56,6 +57,26 @@ async def test_children_begin_in_their_workers_first_folder(
         assert await pool.take()
     finally:
         await pool.close()
+
+
+# Nobody is refused what root may do, so the process becomes somebody else, after all imports.
+_IN_A_CLOSED_FOLDER = """
+import os, sys
+from batonpass.workers.children.setup import Setup, prepare
+def make():
+    return prepare(Setup(sys.argv[1], "memory://", None, ("function",), os.getcwd()).pack())
+make()
+os.chdir(sys.argv[2])
+os.chmod(".", 0)
+if os.getuid() == 0:
+    os.setuid(65534)
+print(make().app.name)
+"""
+
+
+def test_a_worker_may_begin_in_a_folder_that_its_user_may_not_enter(tmp_path: Path) -> None:
+    """As one does that root starts for another user, in root's home."""
+    assert finished(run(_IN_A_CLOSED_FOLDER, f"{__package__}.apart:app", tmp_path)) == app.name
 
 
 async def test_one_that_can_not_be_opened_says_so(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

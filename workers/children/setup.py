@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from ...adapters.adapter import Adapter
@@ -45,7 +46,8 @@ class Prepared:
 def prepare(packed: Frame) -> Prepared:
     """Import the app and the frameworks, without opening anything. `BadSetup` or `MissingExtra` if that fails."""
     setup = Setup(**packed["setup"])
-    os.chdir(setup.folder)
+    with suppress(PermissionError):  # a worker may begin in a folder that it may not enter, and needs nothing there
+        os.chdir(setup.folder)
     log_lines(setup.as_json, namespace_of(setup.url, setup.namespace))
     app = find_app(setup.app)
     adapters = {kind: load_adapter(kind) for kind in setup.kinds}
