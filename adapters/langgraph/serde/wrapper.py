@@ -49,23 +49,24 @@ class Wrapper:
     def wrap(self, value: Any, path: str) -> Any:
         """The value, with `Wrapped` in place of what our codec can't pack. `Unserializable` if that could not come
         back."""
-        try:
-            pack(value, path=path)
-        except Unserializable:
-            return self._wrapped(value, path)
-        return value
+        if _packs(value, path):
+            return value
+        if class_of(value) in (list, tuple, dict) and is_endless(value):
+            raise refusal(path)
+        return self._wrapped(value, path)
+
+    def _part(self, value: Any, path: str) -> Any:
+        return value if _packs(value, path) else self._wrapped(value, path)
 
     def _wrapped(self, value: Any, path: str) -> Any:
         kind = class_of(value)
-        if kind in (list, tuple, dict) and is_endless(value):
-            raise refusal(path)
         if kind is list:
-            return [self.wrap(item, f"{path}[{number}]") for number, item in enumerate(value)]
+            return [self._part(item, f"{path}[{number}]") for number, item in enumerate(value)]
         if kind is tuple:
-            return tuple(self.wrap(item, f"{path}[{number}]") for number, item in enumerate(value))
+            return tuple(self._part(item, f"{path}[{number}]") for number, item in enumerate(value))
         if kind is dict:
             pairs = cast("dict[Any, Any]", value).items()
-            return {self.wrap(key, path): self.wrap(item, f"{path}[{key!r}]") for key, item in pairs}
+            return {self._part(key, path): self._part(item, f"{path}[{key!r}]") for key, item in pairs}
         if self._own is None:
             if isinstance(value, BaseException):  # as LangGraph stores a node's error
                 return repr(value)
@@ -103,3 +104,11 @@ class Wrapper:
                 "its class to BatonpassSaver(allow=[...]); if the class has moved, import it in its old module too"
             )
         return self._values.load(value.kind, value.data, value.types)
+
+
+def _packs(value: Any, path: str) -> bool:
+    try:
+        pack(value, path=path)
+    except Unserializable:
+        return False
+    return True
