@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, StateGraph
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.saver import saver as saver_module
 from tests.harness.waiting import wait_until
 
 from .graphs import Chat, Runner, chat, say
@@ -224,3 +226,32 @@ def test_nor_does_that_run_repeat_the_finished_nodes(durability: Any, saver: Bat
             assert sorted(ran) == ["quick", "slow", "slow"]
 
     asyncio.run(runs())
+
+
+@pytest.mark.parametrize("way", ["put", "writes"])
+def test_a_read_does_not_wait_for_a_loop_that_stands_still(
+    way: str, sqlite_url: str, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of `loop.run_until_complete(...)` does when a run in it was broken off."""
+    monkeypatch.setattr(saver_module, "_PATIENCE", 0.05)
+    saver = BatonpassSaver.from_url(sqlite_url)
+    config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    first, begun = empty_checkpoint(), saver._shared.batching.flight
+    saver.put(config, first, {}, {})
+
+    async def breaks_off() -> asyncio.Task[Any]:
+        names: Any = {"configurable": {**config["configurable"], "checkpoint_id": first["id"]}}
+        if way == "put":
+            task: asyncio.Task[Any] = asyncio.create_task(saver.aput(names, empty_checkpoint(), {}, {}))
+        else:
+            task = asyncio.create_task(saver.aput_writes(names, [("x", 1)], "t"))
+        while not begun((thread, "", ""), writes=True) and not task.done():
+            await asyncio.sleep(0)
+        return task
+
+    loop = asyncio.new_event_loop()
+    task = loop.run_until_complete(breaks_off())
+    assert asyncio.run(saver.aget_tuple(config)) is not None
+    loop.run_until_complete(task)
+    loop.close()
+    saver.close()

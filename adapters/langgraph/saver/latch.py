@@ -45,8 +45,8 @@ class Latch:
                 self._wakes.remove(bolt.release)
         return self.is_open
 
-    async def await_(self) -> None:
-        """`wait` for a task."""
+    async def await_(self, timeout: float | None = None) -> None:
+        """`wait` for a task, but without limit if `timeout` is None."""
         if self.is_open:
             return
         loop = asyncio.get_running_loop()
@@ -66,8 +66,11 @@ class Latch:
         self._wakes.append(knock)
         if self.is_open:
             return
+        timer = None if timeout is None else loop.call_later(timeout, wake)
         try:
             await woken
         finally:
+            if timer is not None:
+                timer.cancel()
             with suppress(ValueError):
                 self._wakes.remove(knock)

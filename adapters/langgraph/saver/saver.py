@@ -260,8 +260,8 @@ class BatonpassSaver(SaverBase):
         turns = 0
         while turns < calm and not (batch and batch.taken):
             flight = self._shared.batching.flight(spot, writes=batch is None)
-            if flight is not None and time.monotonic() < patience:
-                await flight.await_()
+            if flight is not None and (left := patience - time.monotonic()) > 0:
+                await flight.await_(left)  # not longer: its loop may stand still
                 turns = 0
             else:
                 await asyncio.sleep(0)
