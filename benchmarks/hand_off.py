@@ -26,7 +26,7 @@ from benchmarks.timing import Effort, acompare, compare
 _BAR = 1.5
 _FINAL = Snapshot(step="last", state=states(1)[0])
 _DATA = draft(_FINAL, thread="run-001", agent="pass").new.state
-_BARE = Path(__file__).with_name("bare_hand_off.lua").read_text()
+BARE = Path(__file__).with_name("bare_hand_off.lua").read_text()
 
 
 def on_redis(places: Places, effort: Effort) -> list[Result]:
@@ -34,7 +34,7 @@ def on_redis(places: Places, effort: Effort) -> list[Result]:
     return [_sync(places, effort), run(_async, places, effort), _bare(places, effort)]
 
 
-class _Jobs:
+class Jobs:
     """Jobs that are held, and what hands each of them on."""
 
     def __init__(self, store: Store, effort: Effort) -> None:
@@ -50,7 +50,7 @@ class _Jobs:
 def _sync(places: Places, effort: Effort) -> Result:
     url = places.redis_url
     with bp.connect(url, namespace=places.namespace(), app=app) as coordinator, redis.Redis.from_url(url) as client:
-        jobs = _Jobs(coordinator.store, effort)
+        jobs = Jobs(coordinator.store, effort)
 
         def hand_off(number: int) -> None:
             session, end = jobs.ended(number)
@@ -66,7 +66,7 @@ async def _async(places: Places, effort: Effort) -> Result:
         bp.connect(url, namespace=places.namespace(), app=app) as coordinator,
         redis.asyncio.Redis.from_url(url) as client,
     ):
-        jobs = _Jobs(coordinator.store, effort)
+        jobs = Jobs(coordinator.store, effort)
 
         async def hand_off(number: int) -> None:
             session, end = jobs.ended(number)
@@ -79,7 +79,7 @@ async def _async(places: Places, effort: Effort) -> Result:
 def _bare(places: Places, effort: Effort) -> Result:
     """How near to its floor any hand off could come that writes the same, whatever client it has."""
     with redis.Redis.from_url(places.redis_url) as client:
-        script, mark = client.script_load(_BARE), places.mark
+        script, mark = client.script_load(BARE), places.mark
         comparison = compare(
             effort,
             lambda n: client.evalsha(script, 1, f"{mark}:bare:", str(n), _DATA),

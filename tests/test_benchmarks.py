@@ -5,8 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
+import redis
 
+import batonpass as bp
+from batonpass.coordinator.calls import drive
 from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.agents import app
+from benchmarks.hand_off import BARE, Jobs
+from benchmarks.timing import QUICK
+
+from .harness.redis import RedisServer
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -41,3 +49,25 @@ def test_an_unknown_name_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["--only", "nothing"])
     assert "save-redis" in capsys.readouterr().err
+
+
+def test_the_bare_hand_off_has_the_commands_of_a_hand_off(own_redis: RedisServer) -> None:
+    """Else what it takes would say nothing about how fast a hand off could be."""
+    with bp.connect(own_redis.url, app=app) as coordinator, redis.Redis.from_url(own_redis.url) as client:
+        jobs = Jobs(coordinator.store, QUICK)
+        for number in range(2):  # the first one also tells the server the script
+            client.config_resetstat()
+            session, end = jobs.ended(number)
+            session.write(drive(coordinator.store, end))
+        handed_off = _calls(client)
+        script = client.script_load(BARE)
+        client.config_resetstat()
+        client.evalsha(script, 1, "bare:", "job", b"state")
+        assert _calls(client) == handed_off
+    assert handed_off["xadd"] == 3
+
+
+def _calls(client: redis.Redis) -> dict[str, int]:
+    """How often each command ran since the statistics were reset."""
+    told: dict[str, dict[str, int]] = client.info("commandstats")
+    return {name.removeprefix("cmdstat_"): each["calls"] for name, each in told.items() if "config" not in name}

@@ -93,7 +93,7 @@ def test_a_delivery_with_a_changed_checkpoint_is_not_run_on(bench: Bench) -> Non
             open_checkpoint(delivery.checkpoint)
 
 
-def test_letters() -> None:
+def test_blobs() -> None:
     """What a job carries: envelope, result, question, answer."""
     blob = seal_blob({"text": "x" * 50, "n": [1, 2]}, path="answer")
     assert open_blob(blob, of="it") == {"text": "x" * 50, "n": [1, 2]}
