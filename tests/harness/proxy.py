@@ -17,6 +17,7 @@ class Proxy:
         self._era = 0
         self._is_cut = False
         self._open: list[socket.socket] = []
+        self._change = threading.Lock()  # a connection that is being made while they are cut would stay open
 
     def __enter__(self) -> Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
@@ -32,12 +33,13 @@ class Proxy:
 
     def cut(self) -> None:
         """Break all connections, and those that are made until `mend`."""
-        self._is_cut = True
-        while self._open:
-            each = self._open.pop()
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)  # so that whoever reads from it notices
-            each.close()
+        with self._change:
+            self._is_cut = True
+            while self._open:
+                each = self._open.pop()
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)  # so that whoever reads from it notices
+                each.close()
 
     def mend(self) -> None:
         """Let connections through again."""
@@ -47,13 +49,20 @@ class Proxy:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                if self._is_cut:
-                    near.close()
-                    continue
-                far = socket.create_connection(("127.0.0.1", self._target))
-                self._open += [near, far]
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=self._forward, args=(source, sink, self._era), daemon=True).start()
+                with self._change:
+                    self._connect(near)
+
+    def _connect(self, near: socket.socket) -> None:
+        try:
+            if self._is_cut:
+                raise ConnectionAbortedError
+            far = socket.create_connection(("127.0.0.1", self._target))
+        except OSError:
+            near.close()
+            return
+        self._open += [near, far]
+        for source, sink in ((near, far), (far, near)):
+            threading.Thread(target=self._forward, args=(source, sink, self._era), daemon=True).start()
 
     def _forward(self, source: socket.socket, sink: socket.socket, era: int) -> None:
         with suppress(OSError):
