@@ -62,7 +62,7 @@ def unfold(value: Any, thread: list[Dump]) -> Any:
             member, pieces = about
             known = heard(member, thread)
             return [item for piece in pieces for item in _messages(piece, known, unfolded)]
-        message: Dump = thread[int(about[0])]
+        message: Dump = thread[about[0]]
         return message if kind == "message" else message["content"]
 
     return unfolded(value)

@@ -74,7 +74,7 @@ def open_checkpoint(values: list[Any], thread: str) -> Carried:
         agent=agent,
         step=step,
         spans=spans,
-        appends=[Append(str(log), int(at), bytes(data)) for log, at, data in appends],
+        appends=[Append(str(log), _number(at), _bytes(data)) for log, at, data in appends],
         place=place_from(place) if place is not None else None,
     )
     if parent and not is_id(parent, "c"):
@@ -94,7 +94,7 @@ def close_writes(scope: str, key: str, writes: Iterable[Write]) -> list[Any]:
 def open_writes(values: list[Any]) -> tuple[str, str, list[Write]]:
     """From a record: scope, key, and what was written there."""
     scope, key, writes = values
-    return str(scope), str(key), [Write(str(name), bytes(data)) for name, data in writes]
+    return str(scope), str(key), [Write(str(name), _bytes(data)) for name, data in writes]
 
 
 def close_job(carried: CarriedJob) -> list[Any]:
@@ -114,7 +114,7 @@ def open_job(values: list[Any], thread: str) -> CarriedJob:
         raise Corrupted(f"job {row.id} of the bundle is of another thread")
     if not all(map(_IN_KEYS.fullmatch, (row.queue, row.lane, row.parent, row.fan))):
         raise Corrupted(f"job {row.id} of the bundle has a queue, a lane, a parent or a fan-out that can't be one")
-    records = {str(key): bytes(memoryview(value)) for key, value in journal.items()}
+    records = {str(key): _bytes(value) for key, value in journal.items()}
     ended = [(str(fan), _row(OutcomeRow, each)) for fan, each in outcomes]
     if not all(_IN_KEYS.fullmatch(fan) and is_id(each.job_id, "j") and each.number >= 0 for fan, each in ended):
         raise Corrupted(f"job {row.id} of the bundle has an outcome of what can't be its child")
@@ -132,15 +132,21 @@ def _row(kind: type[R], values: Mapping[str, Any]) -> R:
     for name, value in values.items():
         if type(value) is not types[name]:
             raise TypeError(f"{name} is of another type")
-        if type(value) is int:
+        if types[name] is int:
             _number(value)
     return kind(**values)
 
 
 def _number(value: int) -> int:
+    if type(value) is not int:  # int() of a decimal with a large exponent would not end
+        raise TypeError(f"a {type(value).__name__} where an int was expected")
     if not abs(value) < _GREATEST:
         raise ValueError("a number that is too large for a store")
     return value
+
+
+def _bytes(value: bytes) -> bytes:
+    return bytes(memoryview(value))  # bytes() of a number would be as many zeros
 
 
 def _of_thread(minted: str, kind: str, thread: str) -> str:

@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import msgpack
 import pytest
 
 import batonpass as bp
+from batonpass.adapters.langgraph.serde.wrapped import register
 from batonpass.contracts.codec import pack, unpack
 
 from .records import kinds
@@ -20,6 +22,7 @@ from .running import Fuzzer, Tally
 
 RECORDS = 2_500
 ROOT = Path(__file__).parents[2]
+register()  # the type of LangGraph's values
 
 
 @pytest.mark.parametrize("kind", kinds())
@@ -82,6 +85,9 @@ HOSTILE: dict[str, bytes] = {
     "msgpack's time in a dict with odd keys": b"\x82\x01\x02\xc0\xd6\xff\x00\x00\x00\x01",
     "an unnamed type": extension(20, b"\xff\xff"),
     "no type at all": extension(20, b""),
+    "a number in place of LangGraph's bytes": extension(
+        20, b"\x00\x0flanggraph.value" + msgpack.packb(["msgpack", 10**10, []])
+    ),
 }
 
 
@@ -110,6 +116,38 @@ for data in HOSTILE.values():
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 200  # MB
+
+
+def hostile_records() -> list[tuple[str, list[Any]]]:
+    """Records of a bundle that say a number where bytes are, or one that takes for ever where a place in a log is."""
+    records = [unpack(sample["data"]) for sample in kinds()["record of a bundle"].samples]
+    kind, *checkpoint = next(record for record in records if record[0] == "checkpoint" and record[8])
+    appends: list[list[Any]] = checkpoint[7]
+    log, at, data = appends[0]
+    changed: list[list[Any]] = [[[log, Decimal("1e999999999"), data]], [[log, at, 10**10]], [[log, True, data]]]
+    carried = [(kind, [*checkpoint[:7], each, *checkpoint[8:]]) for each in changed]
+    return [*carried, ("writes", ["scope", "key", [["name", 10**10]]])]
+
+
+def test_a_hostile_bundle_is_refused_soon_and_takes_no_memory() -> None:
+    program = """
+import resource, sys
+import batonpass as bp
+from batonpass.coordinator.bundles import records
+from tests.fuzz.test_fuzz import hostile_records
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for kind, values in hostile_records():
+    try:
+        records.open_checkpoint(values, "run") if kind == "checkpoint" else records.open_writes(values)
+        sys.exit("read")
+    except bp.Corrupted:
+        pass
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
     assert int(run.stdout) < 200  # MB
 
 

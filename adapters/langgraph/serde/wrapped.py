@@ -30,7 +30,8 @@ def _dump(value: Wrapped) -> list[Any]:
 
 def _load(stored: Any) -> Wrapped:
     kind, data, types = stored
-    return Wrapped(str(kind), bytes(data), tuple((str(module), str(name)) for module, name in types))
+    found = bytes(memoryview(data))  # bytes() of a number would be as many zeros
+    return Wrapped(str(kind), found, tuple((str(module), str(name)) for module, name in types))
 
 
 def register() -> None:
