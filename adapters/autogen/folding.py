@@ -62,7 +62,8 @@ def unfold(value: Any, thread: list[Dump]) -> Any:
             member, pieces = about
             known = heard(member, thread)
             return [item for piece in pieces for item in _messages(piece, known, unfolded)]
-        message: Dump = thread[about[0]]
+        place: int = about[0]
+        message = thread[place]
         return message if kind == "message" else message["content"]
 
     return unfolded(value)

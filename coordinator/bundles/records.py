@@ -132,7 +132,7 @@ def _row(kind: type[R], values: Mapping[str, Any]) -> R:
     for name, value in values.items():
         if type(value) is not types[name]:
             raise TypeError(f"{name} is of another type")
-        if types[name] is int:
+        if type(value) is int:
             _number(value)
     return kind(**values)
 
