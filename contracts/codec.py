@@ -31,11 +31,23 @@ class Packed(bytes):
 
 def pack(value: Any, *, path: str = "state") -> bytes:
     """Encode a value; `Unserializable` names the path (which starts with `path`) of what could not come back."""
-    writer = _IDLE.pop() if _IDLE else Writer(0)
     try:
-        data = writer.pack(value)
+        return _packed(value)
     except FAILURES as error:
         raise explain(value, path, error, Writer(0).pack) from None
+
+
+def try_pack(value: Any) -> bytes | None:
+    """The encoded value. None if it could not come back, without the reason that `pack` takes long to find."""
+    try:
+        return _packed(value)
+    except FAILURES:
+        return None
+
+
+def _packed(value: Any) -> bytes:
+    writer = _IDLE.pop() if _IDLE else Writer(0)
+    data = writer.pack(value)
     if len(data) <= _KEEP:
         _IDLE.append(writer)
     return data

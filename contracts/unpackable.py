@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from .builtin_types import NotPlain, class_of
@@ -12,6 +12,7 @@ from .state_types import type_of
 _LONGEST = 60
 # Beyond this depth there are only lists and dicts, and no part of them is to blame more than another.
 _DEEPEST = 1100
+_ITSELF = "it contains itself"
 _TOO_DEEP = "lists and dicts lie inside of each other too deep"
 # Models that stream emit such texts, and so does os.listdir() for names that are not UTF-8.
 _HALF = "the text holds half of a character ({!r}), which no encoding has"
@@ -20,27 +21,42 @@ _WHOLE = 'Replace it first: text.encode("utf-8", "replace").decode()'
 
 def explain(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes]) -> Unserializable:
     """The refusal, with the path to the innermost value that `pack` refuses."""
-    where, refused = (path, NotPlain(_TOO_DEEP)) if _too_deep(value) else _find(value, path, error, pack)
+    where, refused = endless(value, path) or _find(value, path, error, pack)
     if isinstance(refused, UnicodeEncodeError):
         refused = NotPlain(_HALF.format(refused.object[refused.start]), advice=_WHOLE)
     advice = refused.advice if isinstance(refused, NotPlain) else "Convert it to plain values first"
     return Unserializable(f"{where} can't be saved: {str(refused).rstrip('.')}. {advice}", path=where)
 
 
-def _too_deep(value: Any) -> bool:
-    """Whether it is obviously too deep. Looks at each list and dict once; trying each of so many levels would take
-    seconds."""
-    seen: set[int] = set()
-    level: dict[int, Any] = {id(value): value} if type(value) in (list, dict) else {}
-    for _ in range(_DEEPEST):
-        seen |= level.keys()
-        parts: list[Any] = []
-        for each in level.values():
-            parts += each.values() if type(each) is dict else each
-        level = {id(part): part for part in parts if type(part) in (list, dict) and id(part) not in seen}
-        if not level:
-            return False
-    return True
+def endless(
+    value: Any, path: str, holders: Collection[type[Any]] = (list, dict), deepest: int = _DEEPEST
+) -> tuple[str, NotPlain] | None:
+    """Where lists and dicts (or other `holders`) contain themselves, or lie inside of each other too deep. None if they
+    do neither. Looks at each of them once; trying each of so many levels would take seconds."""
+    if class_of(value) not in holders:
+        return None
+    done: set[int] = set()
+    above = {id(value): ""}
+    open_ = [_held(value, holders)]
+    while open_:
+        if len(open_) > deepest:
+            return path, NotPlain(_TOO_DEEP)
+        for key, part in open_[-1]:
+            if id(part) in above:
+                return f"{path}{''.join(above.values())}[{_shown(key)}]", NotPlain(_ITSELF)
+            if id(part) not in done:
+                above[id(part)] = f"[{_shown(key)}]"
+                open_.append(_held(part, holders))
+                break
+        else:
+            open_.pop()
+            done.add(above.popitem()[0])
+    return None
+
+
+def _held(value: Any, holders: Collection[type[Any]]) -> Iterator[tuple[Any, Any]]:
+    items: Iterable[tuple[Any, Any]] = value.items() if class_of(value) is dict else enumerate(list[Any](value))
+    return iter([item for item in items if class_of(item[1]) in holders])
 
 
 def _find(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes]) -> tuple[str, Exception]:
@@ -57,7 +73,7 @@ def _find(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes])
             return where, error
         if len(above) > _DEEPEST:
             return path, NotPlain(_TOO_DEEP)
-    return where, NotPlain("it contains itself")
+    return where, NotPlain(_ITSELF)
 
 
 def _refusal(value: Any, pack: Callable[[Any], bytes]) -> Exception | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +68,18 @@ def test_a_saver_refuses_it(make: Callable[[], Any], saver: BatonpassSaver, thre
     with pytest.raises(bp.Unserializable, match=_WHY):
         saver.put_writes({"configurable": {**names, "checkpoint_id": "1"}}, [("x", make())], "t")
     assert saver.get_tuple({"configurable": names}) is None
+
+
+@pytest.mark.parametrize("wrap", [lambda held: [held], lambda held: {"k": held}, lambda held: (held,)])
+def test_a_saver_refuses_many_layers_around_what_it_wraps(
+    wrap: Callable[[Any], Any], saver: BatonpassSaver, thread: str
+) -> None:
+    made: Any = re.compile("x")
+    for _ in range(400):
+        made = wrap(made)
+    names: Any = {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": "1"}
+    with pytest.raises(bp.Unserializable, match=_WHY):
+        saver.put_writes({"configurable": names}, [("x", made)], "t")
 
 
 @endless

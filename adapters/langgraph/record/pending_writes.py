@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite, writes_sort_key
+from langgraph.checkpoint.serde.types import ERROR
 from langgraph.constants import START
 
-from ....contracts.codec import pack, unpack
-from ....contracts.errors import Corrupted, Unserializable
+from ....contracts.codec import pack, try_pack, unpack
+from ....contracts.errors import Corrupted
 from ....coordinator.parts.body import LIST, OTHER, body_of
 from ....coordinator.parts.spans import Append, Span, write_spans
 from ....coordinator.place_writes import close_write, open_write
@@ -94,13 +95,14 @@ def pack_writes(written: Sequence[tuple[str, Any]], task: str, path: str, wrappe
 
 
 def _pack_write(name: str, path: str, channel: str, value: Any, wrapper: Wrapper) -> PackedWrite:
+    if channel == ERROR and isinstance(value, BaseException):
+        value = repr(value)  # as LangGraph's own savers keep a node's error
     if value is None:  # as in the writes that only lead to the next node
         return PackedWrite(name, path, channel, False, _NOTHING, 1, 0)
     where = f"what a node wrote to {channel!r}"
     wrapped: Any = value
-    try:
-        packed = pack(value, path=where)
-    except Unserializable:
+    packed = try_pack(value)
+    if packed is None:
         wrapped = wrapper.wrap(value, where)
         packed = pack(wrapped, path=where)
     body = body_of(wrapped, packed)

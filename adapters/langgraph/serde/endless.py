@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from ....contracts.builtin_types import class_of
 from ....contracts.errors import Unserializable
+from ....contracts.unpackable import endless
 
-_DEEPEST = 1100  # more layers than our codec packs
-_HOLDERS = (list, dict, tuple)
+_DEEPEST = 200  # each layer takes several calls, one in the other, to wrap or to restore
 
 
 def is_endless(value: Any) -> bool:
-    """Whether its lists, dicts and tuples are too deep, as those that contain themselves are. To try each layer would
-    take minutes."""
-    layer = [value]
-    for _ in range(_DEEPEST):
-        held: Iterable[Any] = (part for each in layer for part in (each.values() if class_of(each) is dict else each))
-        layer = list({id(part): part for part in held if class_of(part) in _HOLDERS}.values())
-        if not layer:
-            return False
-    return True
+    """Whether its lists, dicts and tuples contain themselves, or are too deep to be wrapped."""
+    return endless(value, "", (list, dict, tuple), _DEEPEST) is not None
 
 
 def refusal(path: str) -> Unserializable:

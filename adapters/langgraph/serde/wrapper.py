@@ -9,7 +9,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from ....contracts.builtin_types import class_of
-from ....contracts.codec import pack
+from ....contracts.codec import try_pack
 from ....contracts.errors import BadSetup, Corrupted, Unserializable
 from .endless import is_endless, refusal
 from .values import TypeName, Values
@@ -49,14 +49,17 @@ class Wrapper:
     def wrap(self, value: Any, path: str) -> Any:
         """The value, with `Wrapped` in place of what our codec can't pack. `Unserializable` if that could not come
         back."""
-        if _packs(value, path):
+        if try_pack(value) is not None:
             return value
-        if class_of(value) in (list, tuple, dict) and is_endless(value):
+        if is_endless(value):
             raise refusal(path)
-        return self._wrapped(value, path)
+        try:
+            return self._wrapped(value, path)
+        except RecursionError:
+            raise refusal(path) from None
 
     def _part(self, value: Any, path: str) -> Any:
-        return value if _packs(value, path) else self._wrapped(value, path)
+        return value if try_pack(value) is not None else self._wrapped(value, path)
 
     def _wrapped(self, value: Any, path: str) -> Any:
         kind = class_of(value)
@@ -68,8 +71,6 @@ class Wrapper:
             pairs = cast("dict[Any, Any]", value).items()
             return {self._part(key, path): self._part(item, f"{path}[{key!r}]") for key, item in pairs}
         if self._own is None:
-            if isinstance(value, BaseException):  # as LangGraph stores a node's error
-                return repr(value)
             made, data, types = self._values.dump(value, path)
             return Wrapped(made, data, tuple((str(name[0]), str(name[1])) for name in types))
         try:
@@ -104,11 +105,3 @@ class Wrapper:
                 "its class to BatonpassSaver(allow=[...]); if the class has moved, import it in its old module too"
             )
         return self._values.load(value.kind, value.data, value.types)
-
-
-def _packs(value: Any, path: str) -> bool:
-    try:
-        pack(value, path=path)
-    except Unserializable:
-        return False
-    return True
