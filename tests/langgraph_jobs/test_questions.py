@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 import batonpass as bp
 
+from ..apps.kit import question
 from ..apps.langgraph_app import Topic, Words
 from ..apps.langgraph_kit import graph, only
 from ..workers.serving import DEADLINE, serving
@@ -59,6 +60,32 @@ async def test_an_answer_for_none_of_them_is_refused() -> None:
                 await anyio.sleep(0.01)
         await coordinator.answer(item.id, "2")
         assert (await job.result(timeout=DEADLINE)).notes == ["left 1", "right 2"]
+
+
+def around(part: Any) -> Any:
+    made = StateGraph(Words)
+    made.add_node("part", part)
+    made.add_edge(START, "part")
+    return made
+
+
+@pytest.mark.parametrize("stop", [{"interrupt_before": ["act"]}, {"interrupt_after": ["ask"]}], ids=["before", "after"])
+@pytest.mark.parametrize("deep", [False, True], ids=["", "deep"])
+async def test_a_breakpoint_of_a_part_is_not_its_answered_question(stop: dict[str, Any], deep: bool) -> None:
+    def ask(state: Any) -> Any:
+        return {"notes": [interrupt("who?")]}
+
+    def act(state: Any) -> Any:
+        return {"notes": ["acts"]}
+
+    part = graph(ask, act).compile(**stop)
+    async with serving(only(lambda: around(around(part).compile() if deep else part))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert await question(job) == "who?"
+        await job.answer("Ada")
+        assert await question(job, "who?") == {"paused_before": ["part"]}
+        await job.answer("go")
+        assert (await job.result(timeout=DEADLINE)).notes == ["Ada", "acts"]
 
 
 async def test_each_is_checked_by_its_own_schema() -> None:

@@ -81,8 +81,8 @@ class Progress:
         it has used."""
         used, found = self.used(), dict[str, dict[str, int]]()
         with self._lock:
-            for tasks in self._tasks.values():
-                for each in tasks.values():
+            for place, tip in self._tips.items():
+                for each in self._on(place, tip):
                     for interrupt in self._written(each, INTERRUPT):
                         found.setdefault(interrupt.id, {})[each.task] = used[each.task]
         return found

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from langgraph.constants import START
 from langgraph.pregel import Pregel
-from langgraph.types import StateSnapshot
+from langgraph.types import Interrupt, StateSnapshot
 
 from ....contracts.checkpoint import Snapshot
 from ....contracts.errors import BadSetup
@@ -48,7 +48,7 @@ class Questions:
         asked = self._frame().get("asked")
         if asked is None or answer is None:
             return None
-        pending = {interrupt.id: interrupt.value for interrupt in state.interrupts}
+        pending = {interrupt.id: interrupt.value for interrupt in self._open(state)}
         if not asked:
             return None if pending else {}
         if len(asked) == 1 or answer.is_default:  # whoever declares a default does not know the interrupts' ids
@@ -81,7 +81,7 @@ class Questions:
 
     def waits(self, state: StateSnapshot) -> bool:
         """Whether nothing can run before a person has answered."""
-        if state.interrupts:
+        if self._open(state):
             return len(state.next) == sum(1 for task in state.tasks if task.interrupts)
         if not state.next:
             return False
@@ -96,7 +96,7 @@ class Questions:
         """
         asked = {
             interrupt.id: readable(interrupt.value)
-            for interrupt in state.interrupts
+            for interrupt in self._open(state)
             if not isinstance(interrupt.value, Handoff)
         }
         if not asked:
@@ -110,9 +110,10 @@ class Questions:
     def passed_on(self, state: StateSnapshot) -> tuple[Handoff[Any], Snapshot] | None:
         """The handoff that stopped the graph, and the checkpoint that waits for the job to come back. If there are
         several, the first one: the others wait for their turn. None if the graph asks a person, which goes first."""
-        if not state.interrupts or not all(isinstance(each.value, Handoff) for each in state.interrupts):
+        waiting = self._open(state)
+        if not waiting or not all(isinstance(each.value, Handoff) for each in waiting):
             return None
-        interrupt = state.interrupts[0]
+        interrupt = waiting[0]
         snapshot = self._asking(f"{_askers(state)} hands off", [])
         snapshot.native |= {"passed": interrupt.id, "waiting": self._progress.waiting()}
         return interrupt.value, snapshot
@@ -121,10 +122,28 @@ class Questions:
         """The interrupt that waits for the job, if this visit begins with what the last one left."""
         return self._progress.tip.frame.get("passed") if self._progress.tip is not None else None
 
+    def _open(self, state: StateSnapshot) -> list[Interrupt]:
+        """The interrupts that wait for an answer."""
+        over = self._over()
+        return [interrupt for interrupt in state.interrupts if interrupt.id not in over]
+
+    def _over(self) -> dict[str, dict[str, int]]:
+        """The interrupts that were answered, but are still shown, with the tasks that showed them then.
+
+        If a part of the graph has gone on after its question, and stops at a breakpoint, the tasks around it still show
+        the question. The one that asked it does not.
+        """
+        before, shown = self._frame().get("shown", {}), self._progress.shown()
+        return {name: before[name] for name, tasks in shown.items() if before.get(name, {}).keys() - tasks.keys()}
+
     def _asking(self, step: str, asked: list[str]) -> Snapshot:
         tip = self._progress.tip
         assert tip is not None, "a graph stops only at a checkpoint"
-        native: dict[str, Any] = {**self._progress.native(tip), "asked": asked, "shown": self._progress.shown()}
+        native: dict[str, Any] = {
+            **self._progress.native(tip),
+            "asked": asked,
+            "shown": self._progress.shown() | self._over(),
+        }
         return Snapshot(step=step, state=tip.state, framework="langgraph", native=native)
 
     def _frame(self) -> Frame:
