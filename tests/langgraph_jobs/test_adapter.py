@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -17,7 +18,7 @@ from pydantic import BaseModel
 import batonpass as bp
 from batonpass.coordinator.blobs import seal_blob
 from batonpass.coordinator.commands import AnswerJob
-from batonpass.testing import serving
+from batonpass.testing import crash_everywhere, serving
 
 from ..apps.kit import checkpoints, labels, question
 from ..apps.langgraph_app import ANSWERS, EXPECTED, INPUT, STEPS, Topic, Words, app
@@ -149,8 +150,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
         assert (await job.result(timeout=20)).notes == ["True"]
 
 
-@pytest.mark.parametrize("where", ["interrupt_before", "interrupt_after"])
-async def test_a_breakpoint_waits_for_a_person(where: str) -> None:
+def paused_between(where: str) -> bp.App:
     def first(state: Any) -> Any:
         return {"notes": ["first"]}
 
@@ -158,11 +158,29 @@ async def test_a_breakpoint_waits_for_a_person(where: str) -> None:
         return {"notes": ["second"]}
 
     stop: dict[str, Any] = {where: ["second" if where == "interrupt_before" else "first"]}
-    async with serving(only(lambda: graph(first, second).compile(**stop))) as coordinator:
+    return only(lambda: graph(first, second).compile(**stop))
+
+
+@pytest.mark.parametrize("where", ["interrupt_before", "interrupt_after"])
+async def test_a_breakpoint_waits_for_a_person(where: str) -> None:
+    async with serving(paused_between(where)) as coordinator:
         job = await coordinator.submit("a", Topic(text="rain"))
         assert await question(job) == {"paused_before": ["second"]}
         await job.answer("go")
         assert (await job.result(timeout=20)).notes == ["first", "second"]
+
+
+@pytest.mark.parametrize("where", ["interrupt_before", "interrupt_after"])
+def test_no_crash_gets_a_job_past_a_breakpoint(where: str) -> None:
+    asked: list[Any] = []
+
+    def answer(item: bp.InboxItem) -> str:
+        asked.append(item.question)
+        return "go"
+
+    crashes = crash_everywhere(paused_between(where), "a", Topic(text="rain"), answer=answer)
+    assert any("Suspend" in crash.at for crash in crashes)
+    assert asked == [{"paused_before": ["second"]}] * len(crashes)
 
 
 async def test_a_node_whose_routing_failed_runs_again() -> None:
@@ -189,6 +207,40 @@ async def test_a_node_whose_routing_failed_runs_again() -> None:
 
     assert (await result(factory)).notes == ["first", "last"]
     assert runs == ["first", "first"]
+
+
+async def test_what_a_node_did_stays_when_two_attempts_fail_beside_it() -> None:
+    """The record of the second node may not take the place of the first one's."""
+    ran: Counter[str] = Counter()
+    over = {name: asyncio.Event() for name in ("one", "two")}
+
+    async def one(state: Any) -> Any:
+        ran["one"] += 1
+        over["one"].set()
+        return {"notes": ["one"]}
+
+    async def two(state: Any) -> Any:
+        ran["two"] += 1
+        if ran["two"] == 1:
+            await over["one"].wait()
+            raise OSError("no network")
+        over["two"].set()
+        return {"notes": ["two"]}
+
+    async def three(state: Any) -> Any:
+        ran["three"] += 1
+        await over["two"].wait()
+        if ran["three"] == 2:
+            raise OSError("no network")
+        return {"notes": ["three"]}
+
+    made = StateGraph(Words)
+    for node in (one, two, three):
+        made.add_node(node.__name__, node)
+        made.add_edge(START, node.__name__)
+    done = await result(lambda: made, retries=bp.Retry(first=0.001))
+    assert sorted(done.notes) == ["one", "three", "two"]
+    assert ran == {"one": 1, "two": 2, "three": 3}
 
 
 async def test_declared_types_come_back_in_the_next_attempt() -> None:
