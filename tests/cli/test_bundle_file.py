@@ -132,6 +132,8 @@ def test_a_file_that_somebody_else_has_written(run: CommandLine, tmp_path: Path)
         [(THREAD, "run"), *((JOB, _job(state="input_required"), {}, [], []) for _ in range(2))],
         [(THREAD, "run"), _checkpoint(parent="- 1 0 c.0:0:99 s")],
         [(THREAD, "run"), _checkpoint(other), _checkpoint(other, index=1)],
+        [(THREAD, "run"), _checkpoint(other, index=1), _checkpoint()],
+        [(THREAD, "run"), _checkpoint(other), _checkpoint()],
         [(THREAD, "run"), _checkpoint(created=1 << 52)],
         [(THREAD, "run"), _checkpoint(place="a\0b\0c")],
         [(THREAD, "run"), _checkpoint(spans=f"{other}.0:0:3")],

@@ -124,6 +124,19 @@ def test_what_was_done_of_a_lost_batch_is_not_done_of_the_next_one(bench: Bench)
     assert group(bench) == (0, 1)
 
 
+def test_an_ack_that_did_not_reach_the_store_can_be_said_again(bench: Bench) -> None:
+    saved(bench, *"ab")
+    work = Work(G, c.Which(), start="begin", lease=60.0, batch=2, source="/test")
+    drive(bench, work.next())
+    lost = work.ack()
+    next(lost)
+    with pytest.raises(bp.Unreachable):
+        lost.throw(bp.Unreachable("it is away"))
+    drive(bench, work.ack())
+    bench.clock.advance(MINUTE)
+    assert steps(take(bench)) == ["b"]
+
+
 @pytest.mark.parametrize("lease", [0.5, 60.0])
 def test_who_comes_back_within_the_lease_keeps_all(bench: Bench, lease: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """It also keeps what was fetched with it, even if that is a batch of each partition."""

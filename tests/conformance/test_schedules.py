@@ -176,6 +176,15 @@ def test_a_clock_that_was_wrong_for_a_while_stops_no_schedule(bench: Bench, made
     assert len(bench.do(c.ListJobs())) == 2
 
 
+def test_one_that_was_made_while_the_clock_was_ahead_has_missed_nothing(bench: Bench) -> None:
+    to_the_hour(bench, 30)
+    schedule(bench)
+    bench.clock.advance(-30 * HOUR)
+    assert look(bench).jobs == []
+    to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+
+
 def test_a_schedule_is_replaced_and_removed(bench: Bench) -> None:
     schedule(bench, payload={"size": 1})
     to_the_hour(bench)
