@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ class Receiver:
     secret: str = ""
     answers: list[int] = field(default_factory=list[int])
     asked: list[str] = field(default_factory=list[str])
+    times: list[float] = field(default_factory=list[float])
     paths: set[str] = field(default_factory=set[str])
     accepted: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     over: threading.Event = field(default_factory=threading.Event)
@@ -37,6 +39,7 @@ def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             receiver.asked.append(self.headers["webhook-id"])
+            receiver.times.append(time.monotonic())
             receiver.paths.add(self.path)
             answer = receiver.answers.pop(0) if receiver.answers else 200
             if answer == HANG:

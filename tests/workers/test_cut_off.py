@@ -102,13 +102,16 @@ async def test_who_gave_up_while_the_store_was_away_gives_the_job_back(
 
 
 class AwayStore:
-    """Fails so many times; after that others have the job."""
+    """Renews so many times, then fails so many times; after that others have the job."""
 
-    def __init__(self, failures: int) -> None:
+    def __init__(self, renewals: int, failures: int) -> None:
         self.heard: list[c.Command[Any]] = []
-        self._failures = failures
+        self._renewals, self._failures = renewals, failures
 
     def call(self, command: c.Command[Any]) -> Any:
+        self._renewals -= 1
+        if self._renewals >= 0:
+            return [""]
         self._failures -= 1
         if self._failures >= 0:
             raise bp.Unreachable("no route")
@@ -118,11 +121,12 @@ class AwayStore:
     def close(self) -> None: ...
 
 
+@pytest.mark.parametrize("renewals", [0, 2])
 @pytest.mark.parametrize("failures", [0, 3])
 @pytest.mark.parametrize("in_time", [True, False])
-def test_who_was_cut_off_has_tried_to_renew_its_lease_in_time(in_time: bool, failures: int) -> None:
+def test_who_was_cut_off_has_tried_to_renew_its_lease_in_time(in_time: bool, failures: int, renewals: int) -> None:
     """Also within one call, which retries by itself. A worker that was frozen has not tried."""
-    store, told = AwayStore(failures), list[str]()
+    store, told = AwayStore(renewals, failures), list[str]()
     keeper, fence = LeaseKeeper(cast(Store, store), shortest=40), c.Fence("j1", 1, "l1")
     keeper.hold(fence, 60_000 if in_time else 0, lambda lease, status: told.append(status))
     keeper.start()

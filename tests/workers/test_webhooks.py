@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -37,9 +37,11 @@ def receiver() -> Iterator[Receiver]:
 
 
 @asynccontextmanager
-async def delivering(coordinator: bp.Coordinator, timeout: float = 5.0) -> AsyncIterator[None]:
+async def delivering(
+    coordinator: bp.Coordinator, timeout: float = 5.0, pauses: Sequence[float] = QUICK
+) -> AsyncIterator[None]:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Courier(coordinator, pauses=QUICK, timeout=timeout).run)
+        tasks.start_soon(Courier(coordinator, pauses=pauses, timeout=timeout).run)
         yield
         tasks.cancel_scope.cancel()
 
@@ -87,6 +89,18 @@ async def test_every_event_arrives(url: str, receiver: Receiver) -> None:
     first = receiver.accepted[0]
     assert (first["specversion"], first["source"], first["subject"]) == ("1.0", "/webhooks/w", "run")
     assert (info.state, info.failures, info.lag) == ("active", 0, 0)
+
+
+async def test_an_address_that_refuses_is_left_alone_for_a_while(url: str, receiver: Receiver) -> None:
+    """Longer each time, as docs/running.md says."""
+    async with bp.connect(url) as coordinator, delivering(coordinator, pauses=(0.1, 0.3)):
+        receiver.secret = await coordinator.webhook("w", receiver.url, plain_http=True)
+        receiver.answers = [500, 503]
+        await save(coordinator, "a")
+        await until(lambda: len(receiver.accepted) == 1)
+    first, second, third = receiver.times
+    assert second - first >= 0.1
+    assert third - second >= 0.3
 
 
 async def test_one_that_is_gone_waits_until_it_goes_on(url: str, receiver: Receiver) -> None:
