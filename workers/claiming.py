@@ -73,7 +73,6 @@ class Claimer:
     def stop(self) -> None:
         """Claim nothing more."""
         self._stop.set()
-        self._slots.interrupt()
         self._rush.set()
 
     async def run(self, tasks: TaskGroup) -> None:

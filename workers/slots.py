@@ -41,15 +41,11 @@ class Slots:
 
     def _free_again(self, number: int) -> None:
         self.free += number
-        self.interrupt()
-
-    async def wait(self) -> None:
-        """Wait until a slot is freed, or `interrupt`."""
-        freed = self._freed = anyio.Event()
-        await freed.wait()
-
-    def interrupt(self) -> None:
-        """End the wait."""
         if self._freed is not None:
             self._freed.set()
             self._freed = None
+
+    async def wait(self) -> None:
+        """Wait until a slot is freed."""
+        freed = self._freed = anyio.Event()
+        await freed.wait()
