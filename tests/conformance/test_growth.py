@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.parts.nodes import Base
 from batonpass.coordinator.parts.share import Sharing
 from batonpass.coordinator.snapshots import draft, open_row
+from batonpass.workers.session import LeaseSession
 from tests.harness.bench import Bench
 from tests.harness.texts import message, words
 
@@ -109,6 +111,21 @@ def test_any_change_of_a_large_state_comes_back(bench: Bench, change: Any) -> No
         made = run.save(state)
         saved.append((made.id, copy.deepcopy(state)))
     assert [run.restore(id_).state for id_, _ in saved] == [state for _, state in saved]
+
+
+def test_a_worker_that_takes_over_sends_only_what_is_new(bench: Bench) -> None:
+    chance = random.Random(1)
+    state = {"messages": [message(chance) for _ in range(100)]}
+    kept = list[int]()
+    bench.submit()
+    for _ in range(2):
+        [delivery] = bench.claim()
+        session, snapshot = LeaseSession(bench.store, delivery), Snapshot(step="step", state=state)
+        bench.each(partial(session.save, snapshot), partial(session.asave, snapshot))
+        bench.do(c.Release(session.fence))
+        state["messages"].append(message(chance))
+        kept.append(_kept(bench))
+    assert kept[1] < kept[0] * 1.2
 
 
 def test_texts_bytes_and_many_keys_grow_too(bench: Bench) -> None:
