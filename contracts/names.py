@@ -25,11 +25,6 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _DIGITS = _ALPHABET.encode() * 8  # a random byte as a random digit
 
 
-def _base32(number: int, width: int) -> str:
-    pairs = (width + 1) // 2
-    return "".join([_PAIRS[number >> 10 * place & 1023] for place in range(pairs - 1, -1, -1)])[-width:]
-
-
 def mint(kind: str, partition: int | None = 0) -> str:
     """A new id. `kind` is "j" (job), "c" (checkpoint), "l" (lease) or "f" (fan-out); None is any partition."""
     # Every save mints an id, so what can be looked up is not computed.
@@ -49,7 +44,7 @@ def mint_some(kind: str, count: int) -> list[str]:
 
 @lru_cache(maxsize=4)
 def _second(number: int) -> str:
-    return _base32(number, 7)
+    return "".join([_PAIRS[number >> shift & 1023] for shift in (30, 20, 10, 0)])[1:]
 
 
 def is_id(text: str, kind: str) -> bool:

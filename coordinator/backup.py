@@ -20,7 +20,7 @@ class BacksUp(Protocol):
     def backup(self, path: str, progress: Progress | None = None) -> None: ...
 
 
-def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | None) -> None:
     """Copy the store to a new file. For a store that can't do that, `BadSetup` says how to back it up."""
     given: Any = path  # users without a type checker give anything
     if not isinstance(given, str | os.PathLike):

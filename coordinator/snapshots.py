@@ -122,7 +122,7 @@ def _header(about: list[Any], *, plain: bool) -> bytes:
 def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node, Node | None]:
     if snapshot.changes or snapshot.append:
         assert base is not None
-        state: Node = amend(base.state, snapshot.changes, snapshot.append, writer, "state")
+        state: Node = amend(base.state, snapshot.changes, snapshot.append, writer)
     else:
         state = split(snapshot.state, base.state if base else None, writer, "state")
     if snapshot.native is None:
@@ -138,7 +138,7 @@ def with_whole_state(snapshot: Snapshot, base: Base | None) -> Snapshot:
 
 def amended(state: Any, changes: Mapping[str, Any], append: Mapping[str, Any]) -> Any:
     """A state with some values changed and some appended to."""
-    return value(amend(Inline(pack(state)), changes, append, Writer("", Sharing.REFER), "state"))
+    return value(amend(Inline(pack(state)), changes, append, Writer("", Sharing.REFER)))
 
 
 def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint:

@@ -79,7 +79,7 @@ def _context_sync(agent: Agent[P], payload: P, resources: Any) -> Generator[Sync
     app = _only(agent)
     with connect("memory://", app=app) as coordinator:
         coordinator.submit(agent, payload)
-        [delivery] = coordinator.store.call(_next_of(agent, 60.0))
+        [delivery] = coordinator.store.call(_next_of(agent))
         made = Context(LeaseSession(coordinator.store, delivery, app), agent, payload, resources)
         before = entered(made)
         try:
@@ -116,12 +116,12 @@ def _ending(agent: Agent[Any], job_id: str) -> Generator[None]:
         ) from None
 
 
-async def claimed(coordinator: Coordinator, agent: Agent[Any], lease: float = 60.0) -> Delivery:
-    """The agent's next delivery, leased for so many seconds."""
-    [delivery] = await coordinator.store.acall(_next_of(agent, lease))
+async def claimed(coordinator: Coordinator, agent: Agent[Any]) -> Delivery:
+    """The agent's next delivery, leased for a minute."""
+    [delivery] = await coordinator.store.acall(_next_of(agent))
     return delivery
 
 
-def _next_of(agent: Agent[Any], lease: float) -> Claim:
+def _next_of(agent: Agent[Any]) -> Claim:
     queue = queue_of(agent.name, contract_ref(agent.accepts))
-    return Claim("testing", ((queue, int(lease * 1000)),), (mint("l"),))
+    return Claim("testing", ((queue, 60_000),), (mint("l"),))

@@ -54,14 +54,14 @@ def mapping(value: Mapping[str, Any], what: str) -> Mapping[str, Any]:
     return value
 
 
-def headers(value: Mapping[str, str], what: str) -> dict[str, str]:
-    """Short texts by name from a caller."""
-    given: Any = mapping(value, what)
+def headers(trace: Mapping[str, str]) -> dict[str, str]:
+    """A trace context from a caller: short texts by name."""
+    given: Any = mapping(trace, "trace")
     if not all(isinstance(each, str) for pair in given.items() for each in pair):
-        raise BadSetup(f"{what}={value!r}, but it must be a dict of texts by name")
-    size = sum(len(text(each, what)) for pair in given.items() for each in pair)
+        raise BadSetup(f"trace={trace!r}, but it must be a dict of texts by name")
+    size = sum(len(text(each, "trace")) for pair in given.items() for each in pair)
     if size > MOST_HEADERS:
-        raise BadSetup(f"{what}= has {size} characters: it goes with every handoff, so it may have {MOST_HEADERS}")
+        raise BadSetup(f"trace= has {size} characters: it goes with every handoff, so it may have {MOST_HEADERS}")
     return dict(given)
 
 

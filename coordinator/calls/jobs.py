@@ -102,7 +102,7 @@ def _counted(bound: Terms, most: int, agent: str, contract: ContractRef) -> Term
 
 def _trace(book: Book, options: SubmitOptions) -> Mapping[str, str]:
     if "trace" in options:
-        return headers(options["trace"], "trace")
+        return headers(options["trace"])
     if not book.traces:
         return nothing()
     from opentelemetry.propagate import inject

@@ -89,20 +89,20 @@ def _extends(body: Body, before: bytes) -> bool:
     return body.kind == kind and body.packed.startswith(before[start:], body.start)
 
 
-def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], writer: Writer, path: str) -> Node:
+def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], writer: Writer) -> Node:
     """The base's state with some values changed and some appended to. Takes time for what is new, not for the rest."""
     children: dict[Any, Node] = dict(children_of(base))
     if not children and type(value(base)) is not dict:
         kind = type(value(base)).__name__
-        raise BadSetup(f"changes= and append= need a dict to change, but the {path} is a {kind}")
+        raise BadSetup(f"changes= and append= need a dict to change, but the state is a {kind}")
     if isinstance(base, Part):  # a dict of many keys, as a list of pairs
         children.update({key: Inline(pack(item)) for key, item in value(base).items()})
     for key, item in changes.items():
-        children[key] = _child(key, item, children.get(key), writer, path)
+        children[key] = _child(key, item, children.get(key), writer, "state")
     for key, items in append.items():
-        children[key] = _continued(items, children.get(key), writer, f"{path}[{key!r}]")
+        children[key] = _continued(items, children.get(key), writer, f"state[{key!r}]")
     amended = Branch(children)
-    return amended if len(children) <= _WIDE else split(value(amended), base, writer, path)
+    return amended if len(children) <= _WIDE else split(value(amended), base, writer, "state")
 
 
 def _continued(items: Any, base: Node | None, writer: Writer, path: str) -> Node:

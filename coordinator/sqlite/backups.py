@@ -21,7 +21,7 @@ from .waiting import patiently
 _PAGES = 1000  # how many are copied between two calls of the progress function
 
 
-def copy_file(source: str, target: str, progress: Progress | None = None) -> None:
+def copy_file(source: str, target: str, progress: Progress | None) -> None:
     """Copy a store's file. The copy appears under its name when it is complete, checked and on the disk."""
     if not os.path.exists(source) and not obstacle(source):
         raise NotFound(f"there is no store in {source} to back up")

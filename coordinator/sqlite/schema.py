@@ -56,11 +56,11 @@ def check_ours(connection: sqlite3.Connection, path: str, folder: Path = FOLDER)
     return int(version)
 
 
-def check_not_newer(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
+def check_not_newer(connection: sqlite3.Connection, path: str) -> None:
     """Within a transaction: refuse to write if a newer Batonpass has migrated the file since it was opened."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > max(migrations(folder)):
-        raise _newer(path, version, max(migrations(folder)))
+    if version > max(migrations(FOLDER)):
+        raise _newer(path, version, max(migrations(FOLDER)))
 
 
 def _newer(path: str, version: int, latest: int) -> BadSetup:

@@ -30,7 +30,7 @@ _KINDS = ("null", "bytes", "bytearray", "json", "msgpack")
 class StrictSerializer(SerializerProtocol):
     """Restores safe types, and those in `allowed`. `Corrupted` names any other."""
 
-    def __init__(self, allowed: Collection[TypeName] = ()) -> None:
+    def __init__(self, allowed: Collection[TypeName]) -> None:
         self._allowed = SAFE_MSGPACK_TYPES | _MOVED | set(allowed)
         self._inner = JsonPlusSerializer(allowed_msgpack_modules=(*_MOVED, *allowed))
 

@@ -88,7 +88,7 @@ class Questions:
         before, after = self._graph.interrupt_before_nodes, self._graph.interrupt_after_nodes
         return _among(state.next, before) or _among(self._frame()["ran"], after)
 
-    def suspended(self, state: StateSnapshot, error: str = "") -> Suspended:
+    def suspended(self, state: StateSnapshot, error: str) -> Suspended:
         """The question, with the checkpoint that says which one it is. `error` is what was wrong with an answer.
 
         The question is the interrupt's value, or the values of several interrupts by their ids. At a breakpoint it is
