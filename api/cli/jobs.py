@@ -82,12 +82,7 @@ def submit(
     patience = None if timeout is None else duration(timeout, "--timeout")
     with opened(store, namespace, app) as coordinator:
         options: SubmitOptions = {"key": key, "thread": thread, "priority": priority, "on_busy": on_busy}
-        options |= {"delay": duration(delay, "--delay"), "at": moment(at, "--at") if at else None}
-        if expires is not None:
-            options["expires"] = duration(expires, "--expires")
-        if deadline:
-            left = seconds(deadline)
-            options["deadline"] = moment(deadline, "--deadline", also="seconds, or ") if left is None else left
+        options |= _times(delay, at, expires, deadline)
         if guard is not None:
             options["guard"] = guarded(guard)
         if trace:
@@ -99,6 +94,16 @@ def submit(
         typer.echo(f"job {job.id}", err=True)
         result = _awaited(job, patience)
         print_json(result if not hasattr(result, "values_") else dict(result))
+
+
+def _times(delay: str, at: str | None, expires: str | None, deadline: str | None) -> SubmitOptions:
+    options: SubmitOptions = {"delay": duration(delay, "--delay"), "at": moment(at, "--at") if at else None}
+    if expires is not None:
+        options["expires"] = duration(expires, "--expires")
+    if deadline:
+        left = seconds(deadline)
+        options["deadline"] = moment(deadline, "--deadline", also="seconds, or ") if left is None else left
+    return options
 
 
 def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:

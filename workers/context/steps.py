@@ -115,18 +115,19 @@ class Steps:
                 path=f"arguments of step {full!r}",
             ) from None
         recorded = self._done.get(full)
-        if recorded is not None and recorded.digest is not None and not same(recorded.digest, digest, arguments):
-            edited = (
-                f". If you edited the payload, redrive with changes={{{full!r}: RESULT}}, too" if self.editable else ""
-            )
-            raise StepMismatch(
-                f"step {full!r} of job {self._session.job_id} is recorded with other arguments: replayed code must "
-                "call its steps in the same order with the same arguments. If you changed the code, rename the changed "
-                f"step, so that it runs again, or put the old code back, and redrive the job{edited}"
-            )
         if recorded is None:
             self._running.add(name)
+        elif recorded.digest is not None and not same(recorded.digest, digest, arguments):
+            raise self._mismatch(full)
         return full, digest, recorded
+
+    def _mismatch(self, full: str) -> StepMismatch:
+        edited = f". If you edited the payload, redrive with changes={{{full!r}: RESULT}}, too" if self.editable else ""
+        return StepMismatch(
+            f"step {full!r} of job {self._session.job_id} is recorded with other arguments: replayed code must "
+            "call its steps in the same order with the same arguments. If you changed the code, rename the changed "
+            f"step, so that it runs again, or put the old code back, and redrive the job{edited}"
+        )
 
     def _full(self, said: str, key: str | None) -> str:
         """A step's key, from its name and its own key. Without that, the uses of the name are counted."""
