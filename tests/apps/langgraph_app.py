@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import create_react_agent
 from langgraph.types import interrupt
@@ -91,20 +91,21 @@ def node(label: str, note: str, key: str = "notes") -> Any:
     return run
 
 
+def in_order(nodes: dict[str, Any], state: Any = Words) -> Graph:
+    """A graph whose nodes run one after the other."""
+    graph = StateGraph(state)
+    graph.add_sequence(list(nodes.items()))
+    graph.add_edge(START, next(iter(nodes)))
+    return graph
+
+
 @app.langgraph("line", accepts=Topic, returns=Notes)
 def line() -> Graph:
     async def second(state: Any) -> Any:
         evidence.ran("line:second")
         return {"notes": [f"second after {len(state['notes'])}"]}
 
-    graph = StateGraph(Words)
-    graph.add_node("first", node("line:first", "first"))
-    graph.add_node("second", second)
-    graph.add_node("third", node("line:third", "third"))
-    graph.add_edge(START, "first")
-    graph.add_edge("first", "second")
-    graph.add_edge("second", "third")
-    return graph
+    return in_order({"first": node("line:first", "first"), "second": second, "third": node("line:third", "third")})
 
 
 @app.langgraph("fan", accepts=Topic, returns=Notes)
@@ -127,23 +128,12 @@ def ask() -> Graph:
         evidence.ran("ask:answered")
         return {"notes": [f"approved by {name}, {sure}"]}
 
-    graph = StateGraph(Words)
-    graph.add_node("draft", node("ask:draft", "draft"))
-    graph.add_node("person", person)
-    graph.add_node("publish", node("ask:publish", "publish"))
-    graph.add_edge(START, "draft")
-    graph.add_edge("draft", "person")
-    graph.add_edge("person", "publish")
-    return graph
+    return in_order({"draft": node("ask:draft", "draft"), "person": person, "publish": node("ask:publish", "publish")})
 
 
 @app.langgraph("gate", accepts=Topic, returns=Notes)
 def gate() -> CompiledStateGraph[Any, Any, Any, Any]:
-    graph = StateGraph(Words)
-    graph.add_node("draft", node("gate:draft", "draft"))
-    graph.add_node("publish", node("gate:publish", "publish"))
-    graph.add_edge(START, "draft")
-    graph.add_edge("draft", "publish")
+    graph = in_order({"draft": node("gate:draft", "draft"), "publish": node("gate:publish", "publish")})
     return graph.compile(interrupt_before=["publish"])
 
 
@@ -156,24 +146,14 @@ def react() -> CompiledStateGraph[Any, Any, Any, Any]:
 
 @app.langgraph("nested", accepts=Topic, returns=Notes)
 def nested() -> Graph:
-    inner = StateGraph(Inner)
-    inner.add_node("deep", node("nested:deep", "deep", "found"))
-    inner.add_node("deeper", node("nested:deeper", "deeper", "found"))
-    inner.add_edge(START, "deep")
-    inner.add_edge("deep", "deeper")
+    deep, deeper = (node(f"nested:{name}", name, "found") for name in ("deep", "deeper"))
+    part = in_order({"deep": deep, "deeper": deeper}, Inner).compile()
 
     def after(state: Any) -> Any:
         evidence.ran("nested:after")
         return {"notes": [*state["found"], f"after {state['text']}"]}
 
-    graph = StateGraph(Outer)
-    graph.add_node("before", node("nested:before", "before"))
-    graph.add_node("part", inner.compile())
-    graph.add_node("after", after)
-    graph.add_edge(START, "before")
-    graph.add_edge("before", "part")
-    graph.add_edge("part", "after")
-    return graph
+    return in_order({"before": node("nested:before", "before"), "part": part, "after": after}, Outer)
 
 
 def again(result: dict[str, Any], ctx: Any) -> bp.Contract | bp.Handoff[Any]:
@@ -190,13 +170,7 @@ def twice() -> Graph:
     def close(state: Any) -> None:
         evidence.ran(f"twice:{state['number']}:close")
 
-    graph = StateGraph(Words)
-    graph.add_node("work", work)
-    graph.add_node("close", close)
-    graph.add_edge(START, "work")
-    graph.add_edge("work", "close")
-    graph.add_edge("close", END)
-    return graph
+    return in_order({"work": work, "close": close})
 
 
 @app.agent("desk", accepts=Topic, hands_to={"lend": Topic})
@@ -214,15 +188,7 @@ def lend() -> Graph:
         evidence.ran("lend:back")
         return {"notes": [f"back with {back.text}"]}
 
-    graph = StateGraph(Words)
-    graph.add_node("before", node("lend:before", "before"))
-    graph.add_node("away", away)
-    graph.add_node("after", node("lend:after", "after"))
-    graph.add_edge(START, "before")
-    graph.add_edge("before", "away")
-    graph.add_edge("away", "after")
-    graph.add_edge("after", END)
-    return graph
+    return in_order({"before": node("lend:before", "before"), "away": away, "after": node("lend:after", "after")})
 
 
 INPUT: dict[str, dict[str, Any]] = {

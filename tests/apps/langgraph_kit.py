@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from langgraph.graph import START, StateGraph
-
 import batonpass as bp
 
 from .kit import defeat, outcome
-from .langgraph_app import Notes, Topic, Words
+from .langgraph_app import Graph, Notes, Topic, Words, in_order
 
 
 def only(factory: Callable[..., Any], **options: Any) -> bp.App:
@@ -21,12 +19,9 @@ def only(factory: Callable[..., Any], **options: Any) -> bp.App:
     return made
 
 
-def graph(*nodes: Callable[..., Any], state: Any = Words) -> StateGraph[Any, None, Any, Any]:
+def graph(*nodes: Callable[..., Any], state: Any = Words) -> Graph:
     """The functions as nodes of a line, named after them."""
-    made = StateGraph(state)
-    made.add_sequence(list(nodes))
-    made.add_edge(START, nodes[0].__name__)
-    return made
+    return in_order({node.__name__: node for node in nodes}, state)
 
 
 async def result(factory: Callable[..., Any], **options: Any) -> Any:

@@ -13,7 +13,7 @@ from langgraph.types import Send
 import batonpass as bp
 from batonpass.testing import serving
 
-from ..apps.langgraph_app import Topic, Words
+from ..apps.langgraph_app import Topic, Words, in_order
 from ..apps.langgraph_kit import only
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -68,10 +68,7 @@ def joined(names: Names) -> Any:
 
 
 def inner(names: Names) -> Any:
-    made = StateGraph(Words)
-    made.add_node("part", line(names).compile())
-    made.add_edge(START, "part")
-    return made
+    return in_order({"part": line(names).compile()})
 
 
 SHAPES: dict[str, tuple[Callable[[Names], Any], str, list[str]]] = {
@@ -102,12 +99,7 @@ def calling(names: Names) -> Any:
 
 
 def inner_of(name: str) -> Any:
-    made = StateGraph(Words)
-    made.add_node(f"{name} a", node("a"))
-    made.add_node(f"{name} b", node("b"))
-    made.add_edge(START, f"{name} a")
-    made.add_edge(f"{name} a", f"{name} b")
-    return made.compile()
+    return in_order({f"{name} a": node("a"), f"{name} b": node("b")}).compile()
 
 
 @pytest.mark.parametrize("shape", [*(each[0] for each in SHAPES.values()), calling])

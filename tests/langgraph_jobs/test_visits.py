@@ -13,7 +13,7 @@ from langgraph.types import Command, interrupt
 from batonpass.testing import serving
 
 from ..apps.kit import question
-from ..apps.langgraph_app import Topic, Words
+from ..apps.langgraph_app import Topic, Words, in_order
 from ..apps.langgraph_kit import only
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -38,20 +38,8 @@ def part(asks: bool, depth: int, left: bool) -> Any:
         text = {"text": f"visit {len(state['visits'])}"}
         return Command(graph=Command.PARENT, goto="note", update=text) if left else text
 
-    made = StateGraph(Kept)
-    made.add_node("visit", visit)
-    made.add_node("leave", leave)
-    made.add_edge(START, "visit")
-    made.add_edge("visit", "leave")
-    inner = made.compile(checkpointer=True)
-    return inner if depth == 1 else around(inner)
-
-
-def around(inner: Any) -> Any:
-    made = StateGraph(Kept)
-    made.add_node("inner", inner)
-    made.add_edge(START, "inner")
-    return made.compile()
+    inner = in_order({"visit": visit, "leave": leave}, Kept).compile(checkpointer=True)
+    return inner if depth == 1 else in_order({"inner": inner}, Kept).compile()
 
 
 def desk(asks: bool, depth: int, left: bool) -> Any:
