@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import anyio
+import pytest
 
 import batonpass as bp
+from batonpass.workers import scheduling
 
 from .serving import DEADLINE, Ask, Reply, only
 
@@ -44,7 +46,8 @@ async def test_a_worker_hands_to_the_agents_of_its_own_app(store_url: str) -> No
     assert "a" in other  # still there
 
 
-async def test_a_schedule_is_the_own_apps(store_url: str) -> None:
+async def test_a_schedule_is_the_own_apps(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduling, "_PAUSE", 0.1)  # the worker has looked before the schedule is there
     app, other = desk(), shop()
     async with bp.connect(store_url) as coordinator, app.worker(coordinator):
         await coordinator.schedule("tick", "a", Ask(text="x"), cron="* * * * * *")
