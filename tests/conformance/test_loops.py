@@ -36,8 +36,8 @@ async def _lives(store: Store, agent: str) -> list[str]:
     return done
 
 
-def _in_threads(count: int, work: Callable[[int], Coroutine[Any, Any, Any]]) -> None:
-    """Each in a thread with a loop of its own, as `asyncio.run` makes it."""
+def _in_threads(work: Callable[[int], Coroutine[Any, Any, Any]]) -> None:
+    """Two of them, each in a thread with a loop of its own, as `asyncio.run` makes it."""
     errors: list[BaseException] = []
 
     def run(number: int) -> None:
@@ -46,7 +46,7 @@ def _in_threads(count: int, work: Callable[[int], Coroutine[Any, Any, Any]]) -> 
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -61,7 +61,7 @@ def test_loops_in_threads_do_not_disturb_each_other(bench: Bench) -> None:
     async def work(number: int) -> None:
         done.extend(await _lives(bench.store, f"agent {number}"))
 
-    _in_threads(2, work)
+    _in_threads(work)
     assert len(set(done)) == len(done) == 2 * _ROUNDS * _AT_ONCE
     assert {bench.job(job_id).result.decode() for job_id in done} == set(done)
 
@@ -86,4 +86,4 @@ def test_a_store_is_closed_in_one_loop_while_another_one_has_used_it(bench: Benc
                 await other.store.aclose()
                 closed.set()
 
-        _in_threads(2, work)
+        _in_threads(work)

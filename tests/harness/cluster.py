@@ -47,17 +47,17 @@ class Node(RedisServer):
 
 
 class Cluster:
-    """Primaries that share the slots evenly, and replicas of the first ones."""
+    """Three primaries that share the slots evenly, and replicas of the first ones."""
 
-    def __init__(self, folder: Path, *, primaries: int = 3, replicas: int = 0) -> None:
+    def __init__(self, folder: Path, *, replicas: int = 0) -> None:
         self._binary = max(binaries(), key=version_of)
         self.version = ".".join(map(str, version_of(self._binary)))
         self.holds_to_one_slot = version_of(self._binary) >= (7,)
         self.nodes: list[Node] = []
-        for number in range(primaries + replicas):
+        for number in range(3 + replicas):
             (folder / str(number)).mkdir(parents=True)
             self.nodes.append(Node(folder / str(number), self._binary))
-        self.primaries, self.replicas = self.nodes[:primaries], self.nodes[primaries:]
+        self.primaries, self.replicas = self.nodes[:3], self.nodes[3:]
 
     @property
     def url(self) -> str:

@@ -74,7 +74,7 @@ def wakes(watch: SqliteWatch, wait: Wait, other: Other) -> None:
     assert time.monotonic() - began < LONG / 2
 
 
-def looks_of(watch: SqliteWatch, wait: Wait, seconds: float, monkeypatch: pytest.MonkeyPatch) -> int:
+def looks_of(watch: SqliteWatch, wait: Wait, monkeypatch: pytest.MonkeyPatch) -> int:
     """How often a wait that nothing ends looks at the file."""
     wait(watch, 0.0)
     counted = 0
@@ -87,7 +87,7 @@ def looks_of(watch: SqliteWatch, wait: Wait, seconds: float, monkeypatch: pytest
 
     with monkeypatch.context() as patch:
         patch.setattr(ChangeDetector, "_data_version", counting)
-        wait(watch, seconds)
+        wait(watch, 0.5)
     return counted
 
 
@@ -102,7 +102,7 @@ def test_who_waits_notices_others_and_looks_seldom(
     store: SqliteStore, path: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch, other = store.watch(Topic()), Other(path)
-    assert looks_of(watch, wait, 0.5, monkeypatch) < 5
+    assert looks_of(watch, wait, monkeypatch) < 5
     monkeypatch.setattr(pace, "_SELDOM", LONG)
     for _ in range(3):
         wakes(watch, wait, other)
@@ -121,7 +121,7 @@ def test_where_nothing_is_reported_it_looks_often(
         wakes(watch, wait, other)
     monkeypatch.setattr(pace, "_SELDOM", LONG)
     wakes(watch, wait, other)
-    assert looks_of(watch, wait, 0.5, monkeypatch) > 5
+    assert looks_of(watch, wait, monkeypatch) > 5
     other.ends()
     watch.close()
 

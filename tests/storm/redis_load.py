@@ -38,15 +38,15 @@ class Notes:
 
 
 class Load:
-    """So many threads, each with a handle of its own, from `start` to `stop`."""
+    """Two threads, each with a handle of its own, from `start` to `stop`."""
 
-    def __init__(self, url: str, notes: Notes, *, threads: int = 2, seed: int = 0) -> None:
+    def __init__(self, url: str, notes: Notes, *, seed: int = 0) -> None:
         self._url = url
         self._notes = notes
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=(random.Random(f"{seed} {number}"), f"{seed}-{number}"))
-            for number in range(threads)
+            for number in range(2)
         ]
 
     def start(self) -> None:

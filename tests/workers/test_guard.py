@@ -13,8 +13,6 @@ from batonpass.workers import upkeep
 
 from .serving import Ask, Reply, kinds, only, reached, serving
 
-LOOP = {"draft": Ask, "review": Ask}
-
 
 class Desk:
     """Two agents that pass a job to each other until there are `enough` drafts. Each draft spends 10 tokens."""

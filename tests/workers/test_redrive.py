@@ -20,7 +20,7 @@ class Work:
         self.ran: Counter[str] = Counter()
         self.broken = True
 
-    def __call__(self, ask: Ask, ctx: bp.SyncContext) -> Reply:
+    def agent(self, ask: Ask, ctx: bp.SyncContext) -> Reply:
         got = ctx.step(FIRST, self._first, ask.text)
         if self.broken:
             raise ValueError("not yet")
@@ -39,11 +39,7 @@ async def _fails(coordinator: bp.Coordinator, job: bp.Job[Reply]) -> None:
 
 async def test_a_finished_step_is_not_run_again(store_url: str) -> None:
     work = Work()
-
-    def agent(ask: Ask, ctx: bp.SyncContext) -> Reply:
-        return work(ask, ctx)
-
-    async with serving(only(agent, retries=1), store_url) as coordinator:
+    async with serving(only(work.agent, retries=1), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(text="x"), returns=Reply)
         await _fails(coordinator, job)
         work.broken = False
@@ -55,11 +51,7 @@ async def test_a_finished_step_is_not_run_again(store_url: str) -> None:
 
 async def test_an_edited_state_counts(store_url: str) -> None:
     work = Work()
-
-    def agent(ask: Ask, ctx: bp.SyncContext) -> Reply:
-        return work(ask, ctx)
-
-    async with serving(only(agent, retries=1), store_url) as coordinator:
+    async with serving(only(work.agent, retries=1), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(text="x"), returns=Reply)
         await _fails(coordinator, job)
         work.broken = False
