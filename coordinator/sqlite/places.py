@@ -13,7 +13,6 @@ from ...contracts.errors import Corrupted
 from ..rows import CheckpointRow, Place, Write
 from ..seals import read_commit
 from .logs import SqliteLogs
-from .rows import checkpoint_row
 
 # Scopes, their places, and the checkpoints there. The query must look them up in this order.
 _PLACES = "scope AS s CROSS JOIN place AS p ON p.scope = s.number"
@@ -209,3 +208,10 @@ def _run(row: CheckpointRow) -> str:
     except Corrupted:
         return ""
     return place.run if place else ""
+
+
+def checkpoint_row(
+    id_: str, thread: str, header: bytes, commit: bytes, name: str, state: bytes = b"", native: bytes = b""
+) -> CheckpointRow:
+    """A checkpoint whose commit line was read as bytes."""
+    return CheckpointRow(id_, thread, header, commit.decode("utf-8", "replace"), state, native, (), name)

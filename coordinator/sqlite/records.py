@@ -11,7 +11,7 @@ from .children import SqliteChildren
 from .events import SqliteEvents
 from .items import SqliteItems
 from .lanes import SqliteLanes
-from .rows import checkpoint_row
+from .places import checkpoint_row
 from .streams import SqliteStreams
 
 _JOB = [field.name for field in fields(JobRow)]
