@@ -105,6 +105,7 @@ class LeaseKeeper:
             lost = self._renew(held, now)
             self._cut_off |= {lease: fence for lease, fence in in_time.items() if lease in lost}
             self._give_back()
+            self._trouble.over()  # not sooner: a full disk refuses a release, but not a heartbeat for no lease
         except BatonpassError as error:
             if isinstance(error, Unavailable):
                 self._cut_off |= in_time
@@ -116,7 +117,6 @@ class LeaseKeeper:
         """Renew these leases. Returns those that are lost."""
         lost: set[str] = set()
         answers = self._store.call(Heartbeat(tuple((each.fence, each.duration) for each in held)))
-        self._trouble.over()
         for each, status in zip(held, answers, strict=True):
             if status:
                 lost.add(each.fence.lease_id)

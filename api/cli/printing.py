@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 import typer
@@ -39,12 +39,17 @@ def tell_unreadable(kind: str, ids: Sequence[str]) -> None:
         typer.echo(f"batonpass: not all of {kind} {ids[0]}{more} can be read: {why}", err=True)
 
 
+def moment(value: datetime, zone: tzinfo | None = None) -> str:
+    """A time to read, in the terminal's zone or another one."""
+    return value.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
 def cell(value: Any) -> str:
     """One value, short."""
     if value is None:
         return "-"
     if isinstance(value, datetime):
-        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        return moment(value)
     return " ".join(str(value).split())
 
 

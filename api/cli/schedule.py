@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 
 from batonpass.contracts.job import OnBusy, Priority
-from batonpass.contracts.schedule import CatchUp
+from batonpass.contracts.schedule import CatchUp, Schedule
 
 from .jobs import mapping
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, AgentName, Json, Namespace, PayloadText, Store, duration, opened
-from .printing import print_json, print_table
+from .printing import moment, print_json, print_table
 
 app = typer.Typer(
     help="Submit jobs at the times of a cron expression",
@@ -69,11 +70,13 @@ def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE
     if as_json:
         print_json([each.as_dict() for each in found])
         return
-    rows = [
-        (each.name, each.agent, each.cron, each.timezone, each.next_at, each.last_at, each.last_job or each.error)
-        for each in found
-    ]
-    print_table(("NAME", "AGENT", "CRON", "TIMEZONE", "NEXT", "LAST", "JOB"), rows)
+    print_table(("NAME", "AGENT", "CRON", "TIMEZONE", "NEXT", "LAST", "JOB"), map(_row, found))
+
+
+def _row(about: Schedule) -> tuple[str | None, ...]:
+    zone = ZoneInfo(about.timezone)  # of its times too, so that they look like its cron expression
+    times = (each and moment(each, zone) for each in (about.next_at, about.last_at))
+    return (about.name, about.agent, about.cron, about.timezone, *times, about.last_job or about.error)
 
 
 @app.command()

@@ -27,7 +27,8 @@ def test_schedules_are_made_listed_and_removed(run: CommandLine) -> None:
     [listed] = run("schedule", "list", "--json").json
     assert (listed["name"], listed["payload"]["text"], listed["timezone"]) == ("morning", "rain", "Europe/Berlin")
     assert listed["next_at"]
-    assert "morning" in run("schedule", "list").out
+    assert "morning" in (table := run("schedule", "list").out)
+    assert " 09:00:00 " in table  # in Berlin, where it is due
     assert run(*add, "0 9 * * 1-5", "--expires", "12h").code == 0
     assert run("schedule", "list", "--json").json[0]["options"]["expires"] == 43_200
     assert "--expires 'soon': write seconds" in run(*add, "0 9 * * 1-5", "--expires", "soon").complaint

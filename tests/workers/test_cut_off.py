@@ -133,3 +133,28 @@ def test_who_was_cut_off_has_tried_to_renew_its_lease_in_time(in_time: bool, fai
     wait_until(lambda: told, what="the heartbeat that gets through")
     keeper.stop()
     assert store.heard[1:] == ([c.Release(fence, cut_off=True)] if in_time else [])
+
+
+class FullStore(AwayStore):
+    """Takes a heartbeat for no lease. Refuses the first releases."""
+
+    def call(self, command: c.Command[Any]) -> Any:
+        if command == c.Heartbeat(()):
+            return []
+        return super().call(command)
+
+
+def test_trouble_on_a_full_disk_is_not_told_again_with_every_try(caplog: pytest.LogCaptureFixture) -> None:
+    """The job is given up, but can't be given back."""
+    caplog.set_level("INFO")
+    store, fence = FullStore(0, failures=6), c.Fence("j1", 1, "l1")
+    keeper = LeaseKeeper(cast(Store, store), shortest=40)
+    keeper.hold(fence, 60_000, lambda lease, status: None)
+    keeper.start()
+    wait_until(lambda: "heartbeat failed" in caplog.text, what="the first failure")
+    keeper.drop(fence.lease_id)
+    wait_until(lambda: "given back" in caplog.text, what="the release that gets through")
+    keeper.stop()
+    told = [record.getMessage() for record in caplog.records]
+    assert len([text for text in told if text.startswith("heartbeat failed, trying again")]) == 1
+    assert len([text for text in told if text.endswith("that is over")]) == 1
