@@ -75,8 +75,8 @@ def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE
 
 def _row(about: Schedule) -> tuple[str | None, ...]:
     zone = ZoneInfo(about.timezone)  # of its times too, so that they look like its cron expression
-    times = (each and moment(each, zone) for each in (about.next_at, about.last_at))
-    return (about.name, about.agent, about.cron, about.timezone, *times, about.last_job or about.error)
+    due, last = (moment(each, zone) if each else None for each in (about.next_at, about.last_at))
+    return about.name, about.agent, about.cron, about.timezone, due, last, about.last_job or about.error
 
 
 @app.command()
