@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from redis import exceptions
 
-from ...contracts.errors import BatonpassError, Unconfirmed
+from ...contracts.errors import BadSetup, BatonpassError, Unconfirmed
 from ..commands import READING, AckEvents, Claim, Command, Heartbeat, ReadSpans, Reap, TakeEvents
 from ..rows import SCHEMA_VERSION
 from .denial import Denial
@@ -158,7 +158,14 @@ class Dialogue:
                 ("GET", epoch),
             ]
             if version is None:
-                raise next(reply for reply in made if isinstance(reply, Exception))
+                error = next(reply for reply in made if isinstance(reply, Exception))
+                if isinstance(error, exceptions.NoPermissionError):
+                    raise BadSetup(
+                        f"nothing is stored yet in this namespace of {self.url}, and the user may not begin it (as "
+                        "with reader.acl): let a worker or a client connect first. If there should be something, check "
+                        "the namespace (--namespace, ?namespace=)"
+                    )
+                raise error
         check_server(info, version, self.url, self.replicas)
         self.witness.learn(events[0][0] if events else b"0-0", known or b"")
         self.denial.let_in = True
