@@ -34,10 +34,6 @@ from batonpass.coordinator.rows import Write
 pytestmark = pytest.mark.capability("langgraph")
 
 
-class Refusal(Exception):
-    pass
-
-
 class Colour(enum.Enum):
     RED = "red"
 
@@ -150,27 +146,6 @@ def test_objects_without_a_form_are_refused(saver: BatonpassSaver, thread: str) 
     with pytest.raises(bp.Unserializable):
         through(saver, thread, object())
     assert saver.get_tuple(config) is None
-
-
-@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: [value], Plain], ids=["itself", "list", "object"])
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        (ValueError("no"), "is an exception"),
-        (Refusal("no"), "is an exception"),
-        ("a\ud83d", "half of a character"),
-        ({"a": {"a\ud83d"}}, "half of a character"),
-        (HumanMessage("a\ud83d"), "half of a character"),
-        (ToolMessage("a", tool_call_id="1", artifact=[{"b": "a\ud83d"}]), "half of a character"),
-    ],
-    ids=repr,
-)
-def test_what_would_come_back_as_another_text_is_refused(value: Any, why: str, wrap: Any, thread: str) -> None:
-    with BatonpassSaver.from_url("memory://", allow=[Plain, Refusal]) as saver:
-        with pytest.raises(bp.Unserializable, match=why) as told:
-            through(saver, thread, wrap(value))
-        assert told.value.path.startswith("state['x']")
-        assert list(saver.list(None)) == []
 
 
 def test_a_nodes_error_is_kept_as_its_text(saver: BatonpassSaver, thread: str) -> None:

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite, writes_sort_key
-from langgraph.checkpoint.serde.types import ERROR
 from langgraph.constants import START
 
 from ....contracts.codec import pack, try_pack, unpack
@@ -95,8 +94,6 @@ def pack_writes(written: Sequence[tuple[str, Any]], task: str, path: str, wrappe
 
 
 def _pack_write(name: str, path: str, channel: str, value: Any, wrapper: Wrapper) -> PackedWrite:
-    if channel == ERROR and isinstance(value, BaseException):
-        value = repr(value)  # as LangGraph's own savers keep a node's error
     if value is None:  # as in the writes that only lead to the next node
         return PackedWrite(name, path, channel, False, _NOTHING, 1, 0)
     where = f"what a node wrote to {channel!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, cast
@@ -15,7 +15,6 @@ from langgraph.types import Send
 from pydantic import BaseModel
 
 from ....contracts.builtin_types import class_of
-from ....contracts.codec import pack
 from ....contracts.errors import Corrupted, Unserializable
 from ....contracts.state_types import is_state_type
 from ..internals import SAFE_MSGPACK_TYPES
@@ -77,8 +76,6 @@ class Values:
         try:
             self._check(value, path, types)
             kind, data = self._dumped(value, path)
-            if b"?" in data:
-                _check_texts(value, path)
         except RecursionError:
             raise refusal(path) from None
         return [kind, bytes(data), sorted(types)]
@@ -132,11 +129,6 @@ class Values:
         kind = class_of(value)
         if kind in ATOMS:
             return
-        if isinstance(value, BaseException):
-            raise Unserializable(
-                f"{path} is an exception ({kind.__qualname__}), which would come back as a text: keep str() of it",
-                path=path,
-            )
         name = (kind.__module__, kind.__name__)
         if (isinstance(value, Enum) or not isinstance(value, (*BASES, PurePath))) and name not in _KNOWN:
             self._check_type(kind, path)
@@ -162,7 +154,8 @@ class Values:
 
     def _at_fault(self, value: Any, path: str, error: Exception) -> tuple[str, Exception]:
         """The innermost part of a value that the serializer refuses, and its error."""
-        for where, part in _parts(value, _fields(value)):
+        fields = list(value.__dict__) if isinstance(value, BaseModel) else _written(value)
+        for where, part in _parts(value, fields):
             try:
                 self.serde.dumps_typed(part)
             except (TypeError, ValueError) as inner:
@@ -179,22 +172,13 @@ def _check_array(array: Any, path: str) -> None:
         )
 
 
-def _check_texts(value: Any, path: str) -> None:
-    """Refuse a text with half of a character. The serializer writes "?" for that."""
-    if isinstance(value, str):
-        pack(str(value), path=path)
-    for where, part in _parts(value, _fields(value)):
-        _check_texts(part, path + where)
-
-
-def _parts(value: Any, attributes: Collection[str]) -> Iterator[tuple[str, Any]]:
+def _parts(value: Any, attributes: Collection[str]) -> list[tuple[str, Any]]:
     """The parts of a value, each with its place as code writes it."""
     if isinstance(value, dict):
-        yield from ((f"[{key!r}]", item) for key, item in items(value))
-    elif isinstance(value, list | tuple | set | frozenset | deque):
-        yield from ((f"[{number}]", item) for number, item in enumerate(cast("Collection[Any]", value)))
-    else:
-        yield from ((f".{attribute}", getattr(value, attribute)) for attribute in attributes)
+        return [(f"[{key!r}]", item) for key, item in items(value)]
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return [(f"[{number}]", item) for number, item in enumerate(cast("Collection[Any]", value))]
+    return [(f".{attribute}", getattr(value, attribute)) for attribute in attributes]
 
 
 def _written(value: Any) -> list[str]:
@@ -204,8 +188,3 @@ def _written(value: Any) -> list[str]:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [field.name for field in dataclasses.fields(value)]
     return []
-
-
-def _fields(value: Any) -> list[str]:
-    """The attributes that the serializer writes, also those of a pydantic model."""
-    return list(value.__dict__) if isinstance(value, BaseModel) else _written(value)

@@ -71,6 +71,8 @@ class Wrapper:
             pairs = cast("dict[Any, Any]", value).items()
             return {self._part(key, path): self._part(item, f"{path}[{key!r}]") for key, item in pairs}
         if self._own is None:
+            if isinstance(value, BaseException):  # as LangGraph stores a node's error
+                return repr(value)
             made, data, types = self._values.dump(value, path)
             return Wrapped(made, data, tuple((str(name[0]), str(name[1])) for name in types))
         try:
