@@ -54,12 +54,13 @@ def _grown(thread: Thread, steps: int, **more: Any) -> list[tuple[str, Any]]:
     """A thread whose state grows by a message a step: each checkpoint's id, and its state as it was then."""
     chance = random.Random(steps)
     state: dict[str, Any] = {"messages": [], "round": 0, "topic": "incident"}
-    saved: list[tuple[str, Any]] = []
+    saved, messages = list[tuple[str, Any]](), list[Any]()
     for number in range(steps):
         state["messages"].append(message(chance))
         state["round"] = number
         made = thread.save(state, **more)
-        saved.append((made.id, copy.deepcopy(state)))
+        messages.append(copy.deepcopy(state["messages"][-1]))
+        saved.append((made.id, {**state, "messages": messages[:]}))
     return saved
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import cache, partial
 from hashlib import sha1
 
 from batonpass.coordinator.redis.scripts import Script, script
@@ -30,12 +30,14 @@ def _again(name: str, source: str) -> Script:
     return Script(name, source, sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 
+@cache
 def with_clock(name: str) -> Script:
     """The script with the time that the test keeps in the partition."""
     source, told = _CLOCK.subn(_KEPT, script(name).source)
     return _again(name, source) if told else script(name)
 
 
+@cache
 def with_shebang(name: str) -> Script:
     """... as servers from 7.0 on check it: one slot for all keys."""
     return _again(name, f"#!lua\n{with_clock(name).source}")

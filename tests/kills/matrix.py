@@ -78,7 +78,8 @@ def kills(
     *,
     sampled: bool = False,
 ) -> tuple[int, list[str]]:
-    """Kill an agent's worker at every point, or a sample of them, on each store: how many kills, and what was wrong."""
+    """Kill an agent's worker at every point on each store, or at a sample of them by turns on one: how many kills, and
+    what was wrong."""
     module, turn = module_of(kind, agent), CONSTRUCTS.index((kind, agent))
 
     def run_on(store: str, name: str) -> Run:
@@ -95,11 +96,12 @@ def kills(
         problem = killed(run, chosen[1], baseline)
         return f"{agent}, {', '.join(chosen)}: {problem}\n{run.output()}" if problem else None
 
-    chosen = [
-        (store, point)
-        for number, store in enumerate(stores)
-        for point in (sample(points, turn + 2 * number) if sampled else points)
-    ]
+    chosen = [(store, point) for store in stores for point in points]
+    if sampled:  # the stores by turns, and another turn each time that the places begin anew
+        chosen = [
+            (stores[(turn // _PLACES + number) % len(stores)], point)
+            for number, point in enumerate(sample(points, turn))
+        ]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return len(chosen), [problem for problem in pool.map(kill_at, chosen) if problem]
 
