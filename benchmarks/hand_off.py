@@ -13,6 +13,7 @@ import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import adrive, drive
+from batonpass.coordinator.redis.connections import AsyncConnection, Connections
 from batonpass.coordinator.snapshots import draft
 from batonpass.coordinator.store import Store
 from batonpass.workers.outcomes.outcomes import handing_off
@@ -26,12 +27,13 @@ from benchmarks.timing import Effort, acompare, compare
 _BAR = 1.5
 _FINAL = Snapshot(step="last", state=states(1)[0])
 _DATA = draft(_FINAL, thread="run-001", agent="pass").new.state
+_ALONE = "the commands of a hand off and nothing else, in one script"
 BARE = Path(__file__).with_name("bare_hand_off.lua").read_text()
 
 
 def on_redis(places: Places, effort: Effort) -> list[Result]:
     """Beside a raw SET of the state's bytes; a worker does it in async code."""
-    return [_sync(places, effort), run(_async, places, effort), _bare(places, effort)]
+    return [_sync(places, effort), run(_async, places, effort), _bare(places, effort), run(_abare, places, effort)]
 
 
 class Jobs:
@@ -77,12 +79,21 @@ async def _async(places: Places, effort: Effort) -> Result:
 
 
 def _bare(places: Places, effort: Effort) -> Result:
-    """How near to its floor any hand off could come that writes the same, whatever client it has."""
+    """How near to its floor any hand off could come that writes the same, over the connections that ours uses."""
     with redis.Redis.from_url(places.redis_url) as client:
-        script, mark = client.script_load(BARE), places.mark
-        comparison = compare(
-            effort,
-            lambda n: client.evalsha(script, 1, f"{mark}:bare:", str(n), _DATA),
-            lambda n: client.set(f"{mark}:{n}", _DATA),
+        ours, mark = Connections(client), places.mark
+        called = "EVALSHA", client.script_load(BARE), 1, f"{mark}:bare:"
+        comparison = compare(effort, lambda n: ours.ask(*called, n, _DATA), lambda n: client.set(f"{mark}:{n}", _DATA))
+        ours.close()
+    return Result.compared(f"{_ALONE}, sync / SET", comparison)
+
+
+async def _abare(places: Places, effort: Effort) -> Result:
+    async with redis.asyncio.Redis.from_url(places.redis_url) as client:
+        ours, mark = AsyncConnection(client), places.mark
+        called = "EVALSHA", await client.script_load(BARE), 1, f"{mark}:bare:"
+        comparison = await acompare(
+            effort, lambda n: ours.ask(*called, n, _DATA), lambda n: client.set(f"{mark}:{n}", _DATA)
         )
-    return Result.compared("the commands of a hand off and nothing else, in one script, sync / SET", comparison)
+        await ours.aclose()
+    return Result.compared(f"{_ALONE}, async / SET", comparison)
