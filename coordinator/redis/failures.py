@@ -10,7 +10,10 @@ from redis import exceptions
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachable
 
-_ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"
+_ACL = (
+    "~bp:* &bp:* and the commands in batonpass/coordinator/redis/acl: of worker.acl for a worker, of client.acl for "
+    "what submits, answers or saves, of reader.acl for what only looks"
+)
 _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")
 # How a call in a script is refused: by Redis up to 7.0, by newer ones and Valkey.
 _NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
