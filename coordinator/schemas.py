@@ -22,10 +22,17 @@ def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) 
         raise ContractViolation(f"not a valid {what}: it can't be written as JSON: {error}") from None
     # A stored schema may not make us fetch anything. (The library is typed in part only.)
     validator: Any = Draft202012Validator(schema, registry=Registry())
-    problems = [
-        f"{'.'.join(map(str, error.absolute_path)) or '(whole)'}: {error.message}"
-        for error in validator.iter_errors(from_json(data))
-    ]
+    problems = list(dict.fromkeys(told for error in validator.iter_errors(from_json(data)) for told in _told(error)))
     if problems:
         raise ContractViolation(f"not a valid {what}: {'; '.join(problems)}", fields=problems)
     return data
+
+
+def _told(error: Any) -> list[str]:
+    """What is wrong where. Of missing fields in the words of pydantic, as a process with the class says it: each error
+    of the library is about one, but knows all."""
+    where = [str(each) for each in error.absolute_path]
+    if error.validator == "required":
+        missing = (name for name in error.validator_value if name not in error.instance)
+        return [f"{'.'.join([*where, name])}: Field required" for name in missing]
+    return [f"{'.'.join(where) or '(whole)'}: {error.message}"]

@@ -120,7 +120,7 @@ def process(*command: str) -> Ran:
     ("arguments", "complaint"),
     [
         (["submit", "nosuch", "{}"], "no app here or in the store has an agent 'nosuch'; known agents: research"),
-        (["submit", "research", "{}"], "not a valid bad.topic@1: (whole): 'text' is a required property"),
+        (["submit", "research", "{}"], "not a valid bad.topic@1: text: Field required"),
         (
             ["submit", "research", '{"text": 7, "number": "x"}'],
             "not a valid bad.topic@1: text: 7 is not of type 'string'; number: 'x' is not of type 'integer'",

@@ -128,11 +128,11 @@ async def test_decisions_that_langchains_middleware_would_raise_at_are_refused()
         wrong: list[tuple[Any, str]] = [
             ("yes", "'yes' is not one of ['approve', 'reject']"),
             ("edit", "'edit' is not one of ['approve', 'reject']"),
-            (one, "'decisions' is a required property"),
+            (one, "decisions: Field required"),
             ({"decisions": [one]}, "is too short"),
             ({"decisions": [one, {"type": "respond"}]}, "'respond' is not one of"),
-            ({"decisions": [one, {"type": "edit"}]}, "'edited_action' is a required property"),
-            ({"decisions": [one, {"type": "edit", "edited_action": {"name": "pay"}}]}, "'args' is a required property"),
+            ({"decisions": [one, {"type": "edit"}]}, "edited_action: Field required"),
+            ({"decisions": [one, {"type": "edit", "edited_action": {"name": "pay"}}]}, "args: Field required"),
         ]
         for answer, why in wrong:
             with pytest.raises(bp.ContractViolation) as told:
