@@ -48,7 +48,7 @@ def _fenced(job_id: str, token: str, state: str, worker: str, current: str) -> B
 
 
 def _no_job(job_id: str) -> BatonpassError:
-    return NotFound(f"there is no job {job_id}: list them with `batonpass jobs`")
+    return NotFound(f"there is no job {job_id}: it may have been deleted, or belong to another store or namespace")
 
 
 def _no_checkpoint(checkpoint_id: str) -> BatonpassError:

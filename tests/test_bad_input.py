@@ -141,7 +141,7 @@ def process(*command: str) -> Ran:
         (["answer", "j00", "x"], "'j00' is neither a question's id nor a job's"),
         (["submit", "research", '{"text": "x"}', "--key", ""], "key='' is the same for every job"),
         (["answer", "j" + "0" * 23, "x"], "there is no job j00"),
-        (["cancel", "c" + "0" * 23], "is not a job id: list jobs with `batonpass jobs`"),
+        (["cancel", "c" + "0" * 23], "is not a job id: those are a j and 23 more letters and digits"),
         (["timeline", "T", "--before", "x"], "'x' is not a checkpoint id"),
         (["jobs", "--namespace", ""], "the namespace is empty"),
         (["submit", "research", '{"text": "x"}', "--timeout", "3"], "--timeout needs --wait"),
@@ -163,7 +163,7 @@ def process(*command: str) -> Ran:
         ),
         (["events", "--job", "j" + "0" * 23], "there is no job j00"),
         (["events", "--job", "j" + "0" * 23, "--follow"], "there is no job j00"),
-        (["events", "--job", "T"], "is not a job id: list jobs with `batonpass jobs`"),
+        (["events", "--job", "T"], "is not a job id: those are a j and 23 more letters and digits"),
         (["demo", "--kill", "lunch"], "--kill lunch: there is no such stage"),
     ],
 )

@@ -194,5 +194,5 @@ def checked(checkpoint_id: str) -> str:
     """A checkpoint id. Refused here if it can't be one."""
     identifier(checkpoint_id, "checkpoint")
     if not is_id(checkpoint_id, "c"):
-        raise NotFound(f"{checkpoint_id!r} is not a checkpoint id: list them with `batonpass timeline THREAD`")
+        raise NotFound(f"{checkpoint_id!r} is not a checkpoint id: those are a c and 23 more letters and digits")
     return checkpoint_id

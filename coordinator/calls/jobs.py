@@ -366,7 +366,7 @@ def checked(job_id: str) -> str:
     """A job id. Refused here if it can't be one."""
     identifier(job_id, "job")
     if not is_id(job_id, "j"):
-        raise NotFound(f"{job_id!r} is not a job id: list jobs with `batonpass jobs`")
+        raise NotFound(f"{job_id!r} is not a job id: those are a j and 23 more letters and digits")
     return job_id
 
 
