@@ -214,7 +214,7 @@ def test_a_job_that_its_workers_die_of(store_url: str, doctor: Doctor, cli: Comm
 
 def test_jobs_that_need_a_key(store_url: str, doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody who only looks may do without, but a worker with these settings could run nothing."""
-    with bp.connect(store_url, codec=bp.Codec(encrypt={"k": b"k" * 32})) as coordinator:
+    with bp.connect(store_url, app=made(Order), codec=bp.Codec(encrypt={"k": b"k" * 32})) as coordinator:
         coordinator.declare(made(Order))
         job = coordinator.submit("bill", Order(text="x"))
     for variables, why in (
