@@ -120,7 +120,7 @@ async def test_a_fault_in_the_present_version_is_told_as_one(sqlite_url: str) ->
         await new().declare(coordinator)
     async with stranger(sqlite_url) as client:
         for values in {"text": "tea", "word": ["tea"]}, {"text": 1}, {}:
-            with pytest.raises(bp.ContractViolation, match=r"not a valid versions\.order@2: .*'words'"):
+            with pytest.raises(bp.ContractViolation, match=r"not a valid versions\.order@2: .*words: "):
                 await client.submit("bill", values)
 
 
