@@ -66,14 +66,21 @@ async def test_agents_that_wait_for_a_full_server_say_so(
 ) -> None:
     """A full server still takes heartbeats, so workers would wait without a word."""
 
+    full, begun = anyio.Event(), list[str]()
+
     async def work(ask: Ask, ctx: bp.Context) -> Reply:
-        admin.config_set("maxmemory", 1)
+        begun.append(ctx.job_id)
+        await full.wait()
         return Reply(text=await ctx.step("step", lambda: ask.text))
 
     with own_redis.client() as admin:
         async with serving(only(work), own_redis.url) as coordinator:
             jobs = [await coordinator.submit("a", Ask(text="tea"), returns=Reply) for _ in range(3)]
             with anyio.fail_after(DEADLINE):
+                while len(begun) < len(jobs):
+                    await anyio.sleep(0.005)
+                admin.config_set("maxmemory", 1)
+                full.set()
                 while not (said := [each.getMessage() for each in caplog.records if "writes" in each.getMessage()]):
                     await anyio.sleep(0.005)
                 admin.config_set("maxmemory", 0)
