@@ -15,6 +15,11 @@ from .schema import bring_up_to_date
 from .troubles import at_opening, in_our_words, obstacle
 from .waiting import patiently
 
+# Bytes. A new store has some sixty tables and indexes, each at least a page, and a commit writes every page that it
+# changes: with SQLite's usual 4096 an empty file is four times as large, and a small save takes a tenth longer. (A
+# state of 20 MB is saved faster with those, in 100 ms and not 175: measured with SQLite 3.40.)
+_PAGE = 1024
+
 
 class _Connection(sqlite3.Connection):
     """A connection that closes itself. From 3.13 on, Python warns of one that was not, which users can't act on."""
@@ -60,10 +65,11 @@ def open_store_file(path: str) -> sqlite3.Connection:
 def _make_safe(connection: sqlite3.Connection, path: str) -> None:
     """With a write-ahead log, readers don't wait for writers. With FULL, a commit that returned survives a power loss;
     with NORMAL, once `Disk` has synced it."""
+    connection.execute(f"PRAGMA page_size = {_PAGE}")  # of a new file; others keep theirs
     mode = patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
     if mode != "wal":
         raise Unreachable(f"{path} can't be used: its file system has no shared memory for a write-ahead log")
-    connection.execute("PRAGMA wal_autocheckpoint = 8000")  # WalKeeper does it earlier
+    connection.execute("PRAGMA wal_autocheckpoint = 32000")  # pages; WalKeeper does it earlier
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if SHARED else 'FULL'}")
 
 

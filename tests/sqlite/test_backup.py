@@ -163,9 +163,10 @@ def test_a_damaged_store_is_no_backup(store: SqliteStore, path: Path, copy: Path
     store.close()
     with other(path) as db:
         [root] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'event'").fetchone()
+        [size] = db.execute("PRAGMA page_size").fetchone()
     with path.open("r+b") as file:
-        file.seek((root - 1) * 4096)
-        file.write(b"\xa5" * 4096)
+        file.seek((root - 1) * size)
+        file.write(b"\xa5" * size)
     with pytest.raises(bp.Corrupted, match=r"store.db is damaged"):
         store.backup(str(copy))
     assert not list(copy.parent.glob("copy*"))

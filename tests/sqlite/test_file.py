@@ -197,9 +197,10 @@ def test_one_damaged_page_leaves_the_others_readable(store: SqliteStore, path: P
     _filled(store)
     with other(path) as db:
         [root] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'event'").fetchone()
+        [size] = db.execute("PRAGMA page_size").fetchone()
     with path.open("r+b") as file:
-        file.seek((root - 1) * 4096)
-        file.write(b"\xa5" * 4096)
+        file.seek((root - 1) * size)
+        file.write(b"\xa5" * size)
     assert len(store.call(c.ListJobs(500))) == 200
     with pytest.raises(bp.Corrupted, match=r"store.db is damaged"):
         store.call(c.Events(limit=500))
