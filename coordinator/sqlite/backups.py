@@ -18,7 +18,7 @@ from .schema import check_ours
 from .troubles import at_opening, damaged, in_our_words, obstacle
 from .waiting import patiently
 
-_PAGES = 4000  # how many are copied between two calls of the progress function
+_PAGES = 2000  # how many are copied between two calls of the progress function
 
 
 def copy_file(source: str, target: str, progress: Progress | None) -> None:

@@ -24,7 +24,7 @@ LARGE = 32 * 1024 * 1024
 # Up to this size (bytes) it may be larger than what is left on the disk.
 _SMALL = 1024 * 1024
 # After so many commits, pages are moved. With more pages than the second, the log was evidently not begun again.
-_COMMITS, _MANY = 128, 12_000
+_COMMITS, _MANY = 128, 6000
 _AGAIN = 1.0  # seconds between attempts, because writers have to wait during one
 _READERS_LEAVE = 100  # for how many ms an attempt waits for readers
 
