@@ -10,7 +10,7 @@ from ..commands import Ancestors, Export, FindName, Import, Name, Threads
 from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, CommitLine
-from ..seals import read_commit
+from ..seals import read_commit, seal_of
 from .checkpoints import append, check_grounded
 from .jobs import announce
 
@@ -19,8 +19,12 @@ NAMES = 500
 
 
 def hidden(records: Records, row: CheckpointRow) -> bool:
-    """Whether a checkpoint has expired, freed or not. A named one never does."""
-    return not row.name and 0 < read_commit(row.commit, row.id).expires <= records.now
+    """Whether a checkpoint has expired, freed or not. A named one never does. Nor one whose commit line was damaged so
+    that it says it: whoever reads that notices."""
+    commit = read_commit(row.commit, row.id)
+    if row.name or not 0 < commit.expires <= records.now:
+        return False
+    return commit.seal == seal_of(row.header, commit.sealed)
 
 
 def ancestors(records: Records, command: Ancestors) -> list[CheckpointRow]:

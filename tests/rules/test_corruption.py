@@ -39,15 +39,26 @@ def changes(data: bytes) -> list[Change]:
     ]
 
 
+def stored(bench: Bench, checkpoint: str, part: str) -> bytes:
+    """What the store holds, in its own form."""
+    seen: list[bytes] = []
+
+    def look(data: bytes) -> bytes:
+        seen.append(data)
+        return data
+
+    with bench.harness.tampered(checkpoint, part, look):
+        return seen[0]
+
+
 @pytest.mark.parametrize("part", ["header", "state", "native", "commit"])
 def test_a_changed_byte_is_noticed(bench: Bench, part: str) -> None:
     older = bench.save(None, "older", thread="run")
     new = new_checkpoint({"text": "x" * 300}, step="fetch", thread="run", native={"v": 1, "data": b"y" * 100})
-    commit = bench.do(c.Save("run", new))
+    bench.do(c.Save("run", new))
     newer = bench.save(None, "newer", thread="run")
-    whole = commit.line().encode() if part == "commit" else getattr(new, part)
     face = bench.face()
-    for change in changes(whole):
+    for change in changes(stored(bench, new.id, part)):
         with bench.harness.tampered(new.id, part, change):
             with pytest.raises(bp.Corrupted, match=new.id):
                 face.restore(new.id)
@@ -56,6 +67,17 @@ def test_a_changed_byte_is_noticed(bench: Bench, part: str) -> None:
             assert (face.restore(older).state, face.restore(newer).state) == ("older", "newer")
             assert face.latest(thread="run").state == "newer"
     assert face.restore(new.id).state == {"text": "x" * 300}
+
+
+def test_damage_that_says_expired_is_noticed(bench: Bench) -> None:
+    older, saved = (bench.save(None, thread="run") for _ in range(2))
+    with bench.harness.tampered(saved, "commit", lambda line: line.replace(b" 0 -", b" 1 -", 1)):
+        with pytest.raises(bp.Corrupted, match=saved):
+            bench.face().restore(saved)
+        assert [(item.id, item.damaged) for item in bench.face().timeline(thread="run")] == [
+            (saved, ("record",)),
+            (older, ()),
+        ]
 
 
 @pytest.mark.parametrize("part", ["header", "commit"])

@@ -17,7 +17,8 @@ local function read_head(id)
   local commit = redis.call('HGET', P .. 't:' .. thread, id) or ''
   local parent, created, expires, spans, place = string.match(commit, '^%S+ (%S+) (%d+) (%d+) (%S+) %S+ ?(.*)$')
   local head = { thread = thread, commit = commit, parent = parent or '-', created = tonumber(created) or 0,
-    expires = tonumber(expires) or 0, spans = spans or '-', place = place }
+    expires = tonumber(expires) or 0, spans = spans or '-', place = place,
+    header = string.sub(record, 51, 50 + length) }
   return string.sub(record, 1, 50 + length), head
 end
 
@@ -26,21 +27,33 @@ local function name_of(id, thread)
   return redis.call('HGET', P .. 'm:' .. thread, '@' .. id) or ''
 end
 
+-- Whether a commit line is as it was sealed. Asked of those that say that a checkpoint has expired, because damage that
+-- says so must be told as damage.
+local function intact(header, commit)
+  local sealed, seal = string.match(commit, '^(%S+ %S+ %S+ %S+ %S+) (%x+)')
+  return sealed ~= nil and redis.sha1hex(header .. ' ' .. sealed) == seal
+end
+
 -- Whether a checkpoint has expired, freed or not. A named one never does.
 local function hidden(id, head, now)
-  return head.expires > 0 and head.expires <= now and name_of(id, head.thread) == ''
+  local over = head.expires > 0 and head.expires <= now and name_of(id, head.thread) == ''
+  return over and intact(head.header, head.commit)
 end
 
 -- A script passes over this many expired checkpoints at most. Then it answers {'>', where it stopped}, and the client
 -- asks again from there.
 local PASSED = 500
 
--- Which of these checkpoints of a thread are expired, judged by their commit lines alone.
+-- Which of these checkpoints of a thread are expired. Records are read only of those whose commit lines say so.
 local function all_hidden(thread, ids, now)
   local over, named = {}, redis.call('EXISTS', P .. 'm:' .. thread) == 1
   for i, commit in ipairs(#ids > 0 and redis.call('HMGET', P .. 't:' .. thread, unpack(ids)) or {}) do
     local expires = tonumber(commit and string.match(commit, '^%S+ %S+ %d+ (%d+) ') or 0)
     over[i] = expires > 0 and expires <= now and not (named and name_of(ids[i], thread) ~= '')
+    if over[i] then
+      local _, head = read_head(ids[i])
+      over[i] = head == nil or intact(head.header, commit)
+    end
   end
   return over
 end
