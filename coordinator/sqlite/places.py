@@ -12,6 +12,7 @@ from xxhash import xxh3_64_intdigest
 from ...contracts.errors import Corrupted
 from ..rows import CheckpointRow, Place, Write
 from ..seals import read_commit
+from .commit_lines import unpacked
 from .logs import SqliteLogs
 
 # Scopes, their places, and the checkpoints there. The query must look them up in this order.
@@ -213,5 +214,5 @@ def _run(row: CheckpointRow) -> str:
 def checkpoint_row(
     id_: str, thread: str, header: bytes, commit: bytes, name: str, state: bytes = b"", native: bytes = b""
 ) -> CheckpointRow:
-    """A checkpoint whose commit line was read as bytes."""
-    return CheckpointRow(id_, thread, header, commit.decode("utf-8", "replace"), state, native, (), name)
+    """A checkpoint whose stored commit line was read as bytes."""
+    return CheckpointRow(id_, thread, header, unpacked(commit).decode("utf-8", "replace"), state, native, (), name)

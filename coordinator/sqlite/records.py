@@ -8,6 +8,7 @@ from typing import Any
 
 from ..rows import NEVER, CheckpointRow, JobRow, ThreadRow
 from .children import SqliteChildren
+from .commit_lines import packed
 from .events import SqliteEvents
 from .items import SqliteItems
 from .lanes import SqliteLanes
@@ -146,8 +147,12 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         self._db.execute("DELETE FROM thread WHERE namespace = ? AND name = ?", (self._namespace, name))
 
     def add_turn(self, thread: str, job_id: str) -> None:
-        row = (self._namespace, thread, job_id)
-        self._db.execute("INSERT INTO turn (namespace, thread, job) VALUES (?, ?, ?)", row)
+        where = (self._namespace, thread)
+        self._db.execute(
+            "INSERT INTO turn (namespace, thread, number, job) "
+            "SELECT ?, ?, coalesce(max(number), 0) + 1, ? FROM turn WHERE namespace = ? AND thread = ?",
+            (*where, job_id, *where),
+        )
 
     def drop_turn(self, thread: str, job_id: str) -> None:
         self._db.execute("DELETE FROM turn WHERE job = ?", (job_id,))
@@ -180,7 +185,17 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         self._db.execute(
             "INSERT INTO checkpoint (id, namespace, thread, step_index, expires, header, commit_line, state, native) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (row.id, self._namespace, row.thread, step_index, expires, row.header, row.commit, row.state, row.native),
+            (
+                row.id,
+                self._namespace,
+                row.thread,
+                step_index,
+                expires,
+                row.header,
+                packed(row.commit),
+                row.state,
+                row.native,
+            ),
         )
 
     def drop_checkpoint(self, checkpoint_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,8 +26,8 @@ _STATE = {"text": "right", "said": ["a word"] * 3}
 # Each leaves something that can be read, and is not what was saved.
 _CHANGES: list[tuple[str, Change]] = [
     ("header", lambda data: data.replace(b"write", b"wrote")),
-    ("commit", lambda data: data.replace(b" 0 - ", b" 9999999999999 - ", 1)),
-    ("commit", lambda data: b"7" + data[1:]),
+    ("commit", lambda data: data.replace(b" 0 -", b" 9999999999999 -", 1)),
+    ("commit", lambda data: re.sub(rb"\d (?=\S+ \d{13} )", b"7 ", data)),
     ("state", lambda data: data.replace(b"right", b"wrong")),
 ]
 _CODED_CHANGES = [change for change in _CHANGES if change[0] == "commit"]

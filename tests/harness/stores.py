@@ -106,9 +106,9 @@ class SqliteHarness:
 
     @contextmanager
     def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> Iterator[None]:
-        column, kind = ("commit_line", "TEXT") if part == "commit" else (part, "BLOB")
+        column = "commit_line" if part == "commit" else part
         read = f"SELECT CAST({column} AS BLOB) FROM checkpoint WHERE id = ?"
-        write = f"UPDATE checkpoint SET {column} = CAST(? AS {kind}) WHERE id = ?"
+        write = f"UPDATE checkpoint SET {column} = ? WHERE id = ?"
         with closing(sqlite3.connect(self.path, isolation_level=None)) as db:
             [whole] = db.execute(read, (checkpoint,)).fetchone()
             db.execute(write, (change(whole), checkpoint))

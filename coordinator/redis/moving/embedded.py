@@ -20,6 +20,7 @@ from ....contracts.names import digest
 from ...items import name_from
 from ...parts.spans import read_spans
 from ...rows import BEHIND, JobRow, escaped
+from ...sqlite.commit_lines import unpacked
 from ..segments import SEGMENT
 from ..wire_jobs import job_fields
 from .kinds import Form, Piece
@@ -131,8 +132,9 @@ class Embedded:
     def _checkpoints(self, name: str, thread: str) -> Iterator[Piece]:
         index: Index = defaultdict(list)
         rows = "id, step_index, expires, name, CAST(commit_line AS BLOB), header, state, native FROM checkpoint"
-        for id_, step, expires, called, commit, header, state, native in self._of(rows, "AND thread = ?", name):
-            key, line = id_.encode(), commit.split(b" ", 6)
+        for id_, step, expires, called, stored, header, state, native in self._of(rows, "AND thread = ?", name):
+            key, commit = id_.encode(), unpacked(stored)
+            line = commit.split(b" ", 6)
             if len(line) < 6:
                 raise Corrupted(f"the commit line of checkpoint {id_} is damaged: delete its thread {name!r} first")
             index[f"o:{thread}"].append((key, b"%d" % step))
