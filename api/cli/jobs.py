@@ -22,6 +22,7 @@ from .options import (
     DEFAULT_NAMESPACE,
     DEFAULT_STORE,
     AgentName,
+    CheckedBy,
     GuardText,
     Json,
     Namespace,
@@ -67,10 +68,7 @@ def submit(
     timeout: Annotated[
         str | None, typer.Option(metavar="TIME", help="With --wait: at most this long (default: no limit)")
     ] = None,
-    app: Annotated[
-        str | None,
-        typer.Option("--app", metavar="MODULE:APP", help="Check against this app instead of the store's record"),
-    ] = None,
+    app: CheckedBy = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,

@@ -53,6 +53,10 @@ AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's nam
 PayloadText = Annotated[
     str, typer.Argument(metavar="JSON", help="The payload as JSON, @FILE to read it from a file, - for standard input")
 ]
+CheckedBy = Annotated[
+    str | None,
+    typer.Option("--app", metavar="MODULE:APP", help="Check against this app instead of the store's record"),
+]
 Types = Annotated[
     list[str] | None,
     typer.Option(help="Only these types, e.g. job.failed,job.retrying or job.*; separated by commas; repeatable"),

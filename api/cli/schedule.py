@@ -11,7 +11,18 @@ from batonpass.contracts.job import OnBusy, Priority
 from batonpass.contracts.schedule import CatchUp, Schedule
 
 from .jobs import mapping
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, AgentName, Json, Namespace, PayloadText, Store, duration, opened
+from .options import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_STORE,
+    AgentName,
+    CheckedBy,
+    Json,
+    Namespace,
+    PayloadText,
+    Store,
+    duration,
+    opened,
+)
 from .printing import moment, print_json, print_table
 
 app = typer.Typer(
@@ -40,13 +51,14 @@ def add(
             metavar="TIME", help="Fail a job that no worker starts within this long: seconds, or 90s, 5m, 12h"
         ),
     ] = None,
+    checked_by: CheckedBy = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Add a schedule, or replace the one with this name."""
     values = mapping(payload)
-    with opened(store, namespace) as coordinator:
+    with opened(store, namespace, checked_by) as coordinator:
         coordinator.schedule(
             name,
             agent,

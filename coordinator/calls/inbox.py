@@ -73,7 +73,7 @@ def named(text: str) -> tuple[str, int]:
     identifier(text, "job")
     job_id, dot, asked = text.partition(".")
     if not is_id(job_id, "j") or (dot and not (asked.isascii() and asked.isdigit() and len(asked) < 19)):
-        raise NotFound(f"{text!r} is neither a question's id nor a job's: list open questions with `batonpass inbox`")
+        raise NotFound(f"{text!r} is neither a question's id nor a job's: the inbox lists open questions")
     return job_id, int(asked or 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,3 +47,20 @@ def test_times_may_have_units(run: CommandLine) -> None:
     times = ("--delay", "5m", "--expires", "1.5h", "--deadline", "2d")
     job = run("show", run("submit", "a", '{"text": "rain"}', *times).out.strip(), "--json").json
     assert [after(job, name) for name in ("due_at", "expires_at", "deadline")] == [300, 5400, 172_800]
+
+
+def test_the_app_may_be_named_instead_of_declared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its first worker ran, the store has no record of it."""
+    (tmp_path / "scheduled_desk.py").write_text(
+        "import batonpass as bp\napp = bp.App('desk')\n"
+        "app.agent('ask', accepts=bp.State, returns=bp.State)(lambda state: state)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    line = CommandLine("sqlite:///new.db", capsys, monkeypatch)
+    add = ("schedule", "add", "hourly", "ask", '{"n": 1}', "--cron", "0 * * * *")
+    assert "there is no store " in line(*add).complaint
+    assert line(*add, "--app", "scheduled_desk:app").out == "scheduled hourly\n"
+    assert "no app here or in the store has an agent 'nosuch'" in line(*add[:3], "nosuch", *add[4:]).complaint
+    assert [each["agent"] for each in line("schedule", "list", "--json").json] == ["ask"]
