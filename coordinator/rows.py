@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ..contracts.nothing import nothing
 
-SCHEMA_VERSION = 8
 # A time that never comes, in ms since 1970. Also in lua/lib/base.lua.
 NEVER = 9 * 10**15
 # The places in a queue of deliveries that don't go ahead are above this.

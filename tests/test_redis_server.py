@@ -12,9 +12,8 @@ import redis
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.redis.server import UnsafeStore, check_server
+from batonpass.coordinator.redis.server import SCHEMA_VERSION, UnsafeStore, check_server
 from batonpass.coordinator.redis.store import RedisStore
-from batonpass.coordinator.rows import SCHEMA_VERSION
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import Bench, new_checkpoint, new_job
 from tests.harness.redis import RedisServer, binaries, find_binary, version_of

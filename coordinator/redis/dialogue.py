@@ -11,13 +11,12 @@ from redis import exceptions
 
 from ...contracts.errors import BadSetup, BatonpassError, Unconfirmed
 from ..commands import READING, AckEvents, Claim, Command, Heartbeat, ReadSpans, Reap, TakeEvents
-from ..rows import SCHEMA_VERSION
 from .denial import Denial
 from .failures import raise_first
 from .going_on import GoOn, Unfinished
 from .scripts import Script
 from .segments import READERS, filled, held_by, lacking, needed
-from .server import check_namespace, check_server
+from .server import SCHEMA_VERSION, check_namespace, check_server
 from .wire import answer, arguments, unfolded
 from .witness import Witness
 

@@ -8,8 +8,11 @@ from typing import Any
 
 from ...contracts.errors import BadSetup
 from ..refusals import refusal
-from ..rows import SCHEMA_VERSION
 from ..safety import UnsafeStore as UnsafeStore
+
+# The form of a namespace on Redis. An older Batonpass refuses one that is newer than it knows. (A SQLite file's: see
+# ../sqlite/schema.py.)
+SCHEMA_VERSION = 7
 
 # The field of INFO by which each product is recognised, its name, and the oldest version that works. The first field
 # that is there decides, because the others' `redis_version` is only the one that they are compatible with.

@@ -24,8 +24,8 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.presence import Present, close_present
 from batonpass.coordinator.redis import scripts
+from batonpass.coordinator.redis.server import SCHEMA_VERSION
 from batonpass.coordinator.redis.store import RedisStore
-from batonpass.coordinator.rows import SCHEMA_VERSION
 from batonpass.coordinator.safety import UnsafeStore
 from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.urls import namespace_of

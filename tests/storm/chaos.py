@@ -104,6 +104,7 @@ def chaos(
             jobs = [coordinator.job(job.id) for job in load.jobs]
             waiting = list(jobs)
             wait_until(lambda: _settled(crew, waiting), timeout=60 + length.seconds / 5, what="jobs that do not end")
+        assert crew.versions_at_work == len(parents), "workers of one version have done nothing"
     except AssertionError as error:
         raise AssertionError(f"{error}\n{crew.said()}") from error
     finally:
@@ -149,12 +150,12 @@ def _settled(crew: Crew, waiting: list[bp.SyncJob[bp.Contract]]) -> bool:
 
 
 @contextmanager
-def versions(folder: Path, other: str | None = None) -> Iterator[list[Zygote]]:
+def versions(folder: Path, store: str, other: str | None = None) -> Iterator[list[Zygote]]:
     """The parents of this version's workers, and of those of another commit: the last that changed what is stored."""
     modules = ["tests.storm.chaos_app", "batonpass.cli", "batonpass.workers.process"]
     parents = [Zygote(modules, ROOT)]
     try:
-        if commit := other or wheel.commit():
+        if commit := other or wheel.commit(store):
             parents.append(Zygote(modules, ROOT, wheel.unpacked(commit, folder)))
         yield parents
     finally:
@@ -193,7 +194,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="batonpass-chaos-") as name:
         (older := Path(name) / "older").mkdir()
         (folder := Path(name) / "run").mkdir()
-        with versions(older, asked.beside) as parents:
+        with versions(older, asked.store, asked.beside) as parents:
             run = on_sqlite if asked.store == "sqlite" else on_redis
             report = run(folder, parents, Length(asked.seconds, asked.kills, asked.jobs), asked.seed)
     sys.stdout.write(f"{asked.store}, seed {asked.seed}: {report}\n")

@@ -15,7 +15,10 @@ from tests.kills.harness import Zygote
 
 CONCURRENCY = 8
 _DELIVERY = " hop "  # what a worker says of each delivery
-_NO_STORE = 2  # the exit code of a worker that finds no store when it starts
+_NO_STORE, _NONE_THERE = (
+    2,
+    "no Redis at ",
+)  # the exit code of a worker that finds no store when it starts, and its words
 
 
 @dataclass
@@ -45,6 +48,7 @@ class Crew:
         self._outs: dict[int, Path] = {}
         self._killed: set[int] = set()
         self._at_work: set[int] = set()
+        self._worked: set[int] = set()  # which of the parents' workers have
         self.log = folder / "evidence.log"
         self.log.touch()
         self.counts = Counts()
@@ -79,8 +83,15 @@ class Crew:
     def at_work(self) -> list[int]:
         """The workers that have begun some job."""
         starting = self._members.keys() - self._at_work
-        self._at_work |= {pid for pid in starting if _DELIVERY in self._outs[pid].read_text()}
+        begun = {pid for pid in starting if _DELIVERY in self._outs[pid].read_text()}
+        self._worked |= {self._parents.index(self._members[pid]) for pid in begun}
+        self._at_work |= begun
         return sorted(self._at_work & self._members.keys())
+
+    @property
+    def versions_at_work(self) -> int:
+        """Of how many versions a worker has begun some job."""
+        return len(self._worked)
 
     def kill(self, pid: int) -> None:
         """SIGKILL one worker."""
@@ -95,7 +106,9 @@ class Crew:
             if pid not in self._killed:
                 if status is None:
                     continue
-                assert status == _NO_STORE, f"a worker ended with {status}: {self._outs[pid].read_text()[-3000:]}"
+                said = self._outs[pid].read_text()
+                found_none = status == _NO_STORE and _NONE_THERE in said
+                assert found_none, f"a worker ended with {status}: {said[-3000:]}"
                 self.counts.started_without_store += 1
             del self._members[pid]
             self._killed.discard(pid)  # numbers of processes are used again

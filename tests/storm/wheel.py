@@ -1,4 +1,5 @@
-"""An older Batonpass to run beside this one: the last commit that stored something else, or had other scripts."""
+"""An older Batonpass to run beside this one: the last commit that stored something else, or had other scripts, and yet
+may be run beside it: an older one refuses a file with a newer schema."""
 
 from __future__ import annotations
 
@@ -16,27 +17,40 @@ from pathlib import Path
 from tests.rules.test_acknowledged import ROOT
 
 # Where the form of what is stored, and what scripts do, is said.
-_FORMS = (
-    *("coordinator/redis/lua", "coordinator/sqlite/sql", "coordinator/rows.py", "coordinator/blobs.py"),
-    *("coordinator/seals.py", "coordinator/parts", "contracts/codec.py", "contracts/handoff.py"),
+_SHARED = (
+    *("coordinator/rows.py", "coordinator/blobs.py", "coordinator/seals.py", "coordinator/parts"),
+    *("contracts/codec.py", "contracts/handoff.py"),
 )
+_MIGRATIONS = "coordinator/sqlite/sql"
+_FORMS = {
+    "redis": (*_SHARED, "coordinator/redis/lua", "coordinator/redis/server.py"),
+    "sqlite": (*_SHARED, _MIGRATIONS, "coordinator/sqlite/commit_lines.py", "coordinator/sqlite/records.py"),
+}
 
 
-def commit() -> str | None:
-    """The commit; None where there is no repository."""
+def commit(store: str) -> str | None:
+    """The commit; None where there is no repository, or none may be run beside this one on that store."""
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         return None
-    commits = _git("log", "--format=%h", "--", *_FORMS).split()
-    return next((older for older in commits[1:] if _forms(older) != _forms("HEAD")), next(iter(commits), None))
+    commits = _git("log", "--format=%h", "--", *_FORMS[store]).split()
+    now = _forms("HEAD", store)
+    beside = [older for older in commits[1:8] if _schema(_forms(older, store)) == _schema(now)]
+    return next((older for older in beside if _forms(older, store) != now), next(iter(beside), None))
+
+
+def _schema(forms: dict[str, str]) -> list[str]:
+    """What tells which schema it is: the file's migrations, or the namespace's number."""
+    names = [name for name in forms if name.startswith(_MIGRATIONS)]
+    return names or re.findall(r"SCHEMA_VERSION=(\d+)", "".join(forms.values()))
 
 
 @cache
-def _forms(commit: str) -> dict[str, str]:
+def _forms(commit: str, store: str) -> dict[str, str]:
     """What decides it, without comments and spaces."""
     folders = ("coordinator", "contracts")  # whole, because a file may have had another name
     packed = subprocess.run(["git", "archive", commit, *folders], cwd=ROOT, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as tree:
-        told = [one for one in tree if one.isfile() and one.name.startswith(_FORMS)]
+        told = [one for one in tree if one.isfile() and one.name.startswith(_FORMS[store])]
         texts = {one.name: file.read().decode() for one in told if (file := tree.extractfile(one))}
     return {name: re.sub(r"^\s*(--|#).*|\s", "", text, flags=re.MULTILINE) for name, text in texts.items()}
 

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from ....contracts.errors import BadSetup
 from ...refusals import refusal
-from ...rows import SCHEMA_VERSION
 from ...sqlite.file import open_file
 from ...sqlite.moved import mark, mark_of
 from ...sqlite.store import SqliteStore
 from ...sqlite.waiting import patiently
 from ...urls import namespace_of, open_store
+from ..server import SCHEMA_VERSION
 from . import marks
 from .embedded import Embedded
 from .filling import Comparing, Filling
