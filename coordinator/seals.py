@@ -4,10 +4,11 @@
              and of each part: state or native, path, kind, count, number of spans, hash;
              and, if there is more to say, a map: version of the state, what it is a copy of, its place]
     commit = step_index parent created_at expires_at spans    (what the store adds, in its own transaction)
-    seal   = sha1(header + " " + commit)                      (sha1 is what a Redis script has)
+    seal   = sha1(header + " " + commit + " " + id)           (sha1 is what a Redis script has)
 
-So the seal covers every byte of the record: header, state, native, parts, parent, index and times. It is checked on
-every read. It detects damage, but not forgery: that takes a codec with a key.
+So the seal covers every byte of the record: id, header, state, native, parts, parent, index and times. It is checked on
+every read. (The first seals did not cover the id, and are still accepted.) It detects damage, but not forgery: that
+takes a codec with a key.
 """
 
 from __future__ import annotations
@@ -28,16 +29,28 @@ def content_hash(data: bytes) -> bytes:
     return xxh3_128_digest(data) if data else b""
 
 
-def seal(header: bytes, step_index: int, parent: str, created: int, expires: int, spans: str) -> CommitLine:
+def seal(
+    checkpoint_id: str, header: bytes, step_index: int, parent: str, created: int, expires: int, spans: str
+) -> CommitLine:
     """What a store adds to a checkpoint on commit, sealed together with the header."""
     commit = CommitLine(step_index, parent, created, expires, spans, "")
-    commit.seal = seal_of(header, commit.sealed)
+    commit.seal = seal_of(checkpoint_id, header, commit.sealed)
     return commit
 
 
-def seal_of(header: bytes, sealed: str) -> str:
+def seal_of(checkpoint_id: str, header: bytes, sealed: str) -> str:
     """The seal over a header and a commit's text."""
-    return sha1(header + b" " + sealed.encode(), usedforsecurity=False).hexdigest()
+    return _hashed(header, sealed)
+
+
+def is_sealed(checkpoint_id: str, header: bytes, commit: CommitLine) -> bool:
+    """Whether the commit's seal is the one over this checkpoint."""
+    text = commit.sealed
+    return commit.seal == _hashed(header, f"{text} {checkpoint_id}") or commit.seal == _hashed(header, text)
+
+
+def _hashed(header: bytes, text: str) -> str:
+    return sha1(header + b" " + text.encode(), usedforsecurity=False).hexdigest()
 
 
 def read_commit(line: str, checkpoint_id: str) -> CommitLine:

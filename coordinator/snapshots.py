@@ -24,7 +24,7 @@ from .parts.spans import Span, read_spans, write_spans
 from .parts.split import amend, split
 from .parts.stored import NATIVE, STATE, StoredPart, describe, node_of, put_in, read_parts
 from .rows import CheckpointRow, CommitLine, Place
-from .seals import FORMAT, content_hash, read_commit, seal_of
+from .seals import FORMAT, content_hash, is_sealed, read_commit
 
 _NO_CONTEXT = pack({})
 # Types that can't contain anything that needs a closer look.
@@ -304,7 +304,7 @@ def verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
     """A stored checkpoint's commit line and header, if its seal is right."""
     check_read(row.header)
     commit = read_commit(row.commit, row.id)
-    if seal_of(row.header, commit.sealed) != commit.seal:
+    if not is_sealed(row.id, row.header, commit):
         raise Corrupted(f"checkpoint {row.id}: its record is not what was saved; older checkpoints may be readable")
     header: list[Any] = unpack(_body(row, row.header))
     place = header[10].get("place") if len(header) > 10 else None

@@ -224,6 +224,6 @@ def _bodies(new: NewCheckpoint, logs: dict[str, bytearray]) -> tuple[bytes, ...]
 def _row(carried: Carried, bodies: tuple[bytes, ...]) -> CheckpointRow:
     """The checkpoint as a store without a codec would keep it."""
     new, stamp = carried.new, carried.stamp
-    commit = seal(new.header, stamp.step_index, carried.parent, stamp.created, 0, new.spans)
+    commit = seal(new.id, new.header, stamp.step_index, carried.parent, stamp.created, 0, new.spans)
     commit.place = new.place
     return CheckpointRow(new.id, new.thread, new.header, commit.line(), new.state, new.native, bodies, stamp.name)

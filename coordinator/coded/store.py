@@ -26,7 +26,7 @@ from ..rows import (
     StreamRow,
     Write,
 )
-from ..seals import FORMAT, read_commit, seal_of
+from ..seals import FORMAT, is_sealed, read_commit, seal_of
 from ..store import Behind, Store, Topic, Watch
 from . import jobs
 from .codec import CODED, Codec, check_read, tried, unread
@@ -314,7 +314,7 @@ def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
     row."""
     try:
         commit = read_commit(row.commit, row.id)
-        if seal_of(row.header, commit.sealed) != commit.seal:
+        if not is_sealed(row.id, row.header, commit):
             return row
         header = codec.unwrap(row.header, f"the record of checkpoint {row.id}")
         bodies = _bodies(codec, header, commit, row.bodies)
@@ -323,7 +323,7 @@ def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
     return replace(
         row,
         header=header,
-        commit=replace(commit, seal=seal_of(header, commit.sealed)).line(),
+        commit=replace(commit, seal=seal_of(row.id, header, commit.sealed)).line(),
         state=tried(codec, row.state, f"the state of checkpoint {row.id}"),
         native=tried(codec, row.native, f"the native state of checkpoint {row.id}"),
         bodies=bodies,

@@ -62,7 +62,7 @@ def add(
     the caller to free. The caller stores the thread."""
     now = created or records.now
     expires = now + checkpoint.ttl if checkpoint.ttl else 0
-    commit = seal(checkpoint.header, thread.count, parent, now, expires, checkpoint.spans)
+    commit = seal(checkpoint.id, checkpoint.header, thread.count, parent, now, expires, checkpoint.spans)
     commit.place = checkpoint.place
     for append_ in checkpoint.appends:
         records.append_log(append_)

@@ -10,7 +10,7 @@ from ..commands import Ancestors, Export, FindName, Import, Name, Threads
 from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, CommitLine
-from ..seals import read_commit, seal_of
+from ..seals import is_sealed, read_commit
 from .checkpoints import append, check_grounded
 from .jobs import announce
 
@@ -24,7 +24,7 @@ def hidden(records: Records, row: CheckpointRow) -> bool:
     commit = read_commit(row.commit, row.id)
     if row.name or not 0 < commit.expires <= records.now:
         return False
-    return commit.seal == seal_of(row.header, commit.sealed)
+    return is_sealed(row.id, row.header, commit)
 
 
 def ancestors(records: Records, command: Ancestors) -> list[CheckpointRow]:

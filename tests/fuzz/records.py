@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -140,7 +141,8 @@ def _checkpoints() -> Kind:
         row = replace(rows[0], header=parts["header"], state=parts["state"], commit=commit, bodies=bodies)
         return open_checkpoint(row)
 
-    return Kind([_parts(row) for row in rows], read, _forged)
+    forge = partial(_forged, rows[0].id)
+    return Kind([forge(_parts(row), "") for row in rows], read, forge)
 
 
 def _parts(row: CheckpointRow) -> dict[str, bytes]:
@@ -148,7 +150,7 @@ def _parts(row: CheckpointRow) -> dict[str, bytes]:
     return {"header": row.header, "state": row.state, "commit": row.commit.encode(), **bodies}
 
 
-def _forged(parts: dict[str, bytes], changed: str) -> dict[str, bytes]:
+def _forged(id_: str, parts: dict[str, bytes], changed: str) -> dict[str, bytes]:
     """With the hash of what was changed in the header, and the seal over it in the commit line."""
     commit = parts["commit"].decode("utf-8", "replace")
     try:
@@ -159,11 +161,12 @@ def _forged(parts: dict[str, bytes], changed: str) -> dict[str, bytes]:
             entry[5] = content_hash(b"".join(data for name, data in parts.items() if name.startswith("body")))
         packed = FORMAT + pack(header)
     except Exception:  # what was changed is the header, or the line
-        words = commit.split(" ")
-        return {**parts, "commit": " ".join([*words[:-1], seal_of(parts["header"], " ".join(words[:-1]))]).encode()}
+        text = commit.rpartition(" ")[0]
+        return {**parts, "commit": f"{text} {seal_of(id_, parts['header'], text)}".encode()}
     if changed == "header":
         packed = parts["header"]
-    return {**parts, "header": packed, "commit": replace(line, seal=seal_of(packed, line.sealed)).line().encode()}
+    line.seal = seal_of(id_, packed, line.sealed)
+    return {**parts, "header": packed, "commit": line.line().encode()}
 
 
 def _events() -> Kind:

@@ -131,6 +131,6 @@ def test_an_unknown_format_is_named() -> None:
     """Something that a newer version wrote is not called damaged."""
     new = new_checkpoint(thread="run")
     header = b"\x07" + new.header[1:]
-    commit = seal(header, 0, "", 1, 0, "")
+    commit = seal(new.id, header, 0, "", 1, 0, "")
     with pytest.raises(bp.Corrupted, match=r"unknown format.*newer Batonpass"):
         open_checkpoint(CheckpointRow(new.id, "run", header, commit.line(), new.state, new.native))

@@ -11,7 +11,7 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import CommitLine, Place
-from batonpass.coordinator.seals import read_commit, seal
+from batonpass.coordinator.seals import is_sealed, read_commit, seal
 from batonpass.coordinator.sqlite.commit_lines import packed, unpacked
 from tests.harness.bench import Bench, fence_of
 from tests.harness.stores import SqliteHarness
@@ -54,18 +54,18 @@ def test_an_older_file_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", [None, Place("", "k", ""), Place("a scope", "a\0 key \1", "run")])
 def test_a_line_comes_back(place: Place | None) -> None:
     for parent, spans in (("", ""), ("c_1", "l:0:5,l:9:12")):
-        made: CommitLine = seal(b"header", 17, parent, 1_700_000_000_000, 0, spans)
+        made: CommitLine = seal("c_2", b"header", 17, parent, 1_700_000_000_000, 0, spans)
         made.place = place
         assert unpacked(packed(made.line())) == made.line().encode()
         assert unpacked(made.line().encode()) == made.line().encode()
 
 
 def test_a_cut_line_can_not_be_read() -> None:
-    whole = packed(seal(b"header", 17, "c_1", 1_700_000_000_000, 0, "l:0:5").line())
+    whole = packed(seal("c_2", b"header", 17, "c_1", 1_700_000_000_000, 0, "l:0:5").line())
     for end in range(len(whole)):
         line = unpacked(whole[:end]).decode("utf-8", "replace")
         try:
             commit = read_commit(line, "c_2")
         except bp.Corrupted:
             continue
-        assert commit.seal != seal(b"header", commit.step_index, commit.parent, commit.created, 0, commit.spans).seal
+        assert not is_sealed("c_2", b"header", commit)

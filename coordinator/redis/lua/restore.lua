@@ -13,7 +13,7 @@ local known, name = redis.call('HMGET', P .. 't:' .. thread, id, 'name'), name_o
 local commit = known[1] or ''
 local expires, spans = string.match(commit, '^%S+ %S+ %d+ (%d+) (%S+) ')
 if expires and expires ~= '0' and name == '' and expires - now_text() <= 0
-    and intact(string.sub(record, 51, 50 + (tonumber(string.sub(record, 33, 40)) or 0)), commit) then
+    and intact(id, string.sub(record, 51, 50 + (tonumber(string.sub(record, 33, 40)) or 0)), commit) then
   return refuse('no_checkpoint', id)
 end
 local reply = { id, known[2] or '', name, commit, record }

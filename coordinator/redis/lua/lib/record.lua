@@ -29,15 +29,16 @@ end
 
 -- Whether a commit line is as it was sealed. Asked of those that say that a checkpoint has expired, because damage that
 -- says so must be told as damage.
-local function intact(header, commit)
+local function intact(id, header, commit)
   local sealed, seal = string.match(commit, '^(%S+ %S+ %S+ %S+ %S+) (%x+)')
-  return sealed ~= nil and redis.sha1hex(header .. ' ' .. sealed) == seal
+  local text = sealed and header .. ' ' .. sealed
+  return text and (redis.sha1hex(text .. ' ' .. id) == seal or redis.sha1hex(text) == seal)
 end
 
 -- Whether a checkpoint has expired, freed or not. A named one never does.
 local function hidden(id, head, now)
   local over = head.expires > 0 and head.expires <= now and name_of(id, head.thread) == ''
-  return over and intact(head.header, head.commit)
+  return over and intact(id, head.header, head.commit)
 end
 
 -- A script passes over this many expired checkpoints at most. Then it answers {'>', where it stopped}, and the client
@@ -52,7 +53,7 @@ local function all_hidden(thread, ids, now)
     over[i] = expires > 0 and expires <= now and not (named and name_of(ids[i], thread) ~= '')
     if over[i] then
       local _, head = read_head(ids[i])
-      over[i] = head == nil or intact(head.header, commit)
+      over[i] = head == nil or intact(ids[i], head.header, commit)
     end
   end
   return over
