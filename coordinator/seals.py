@@ -40,13 +40,13 @@ def seal(
 
 def seal_of(checkpoint_id: str, header: bytes, sealed: str) -> str:
     """The seal over a header and a commit's text."""
-    return _hashed(header, sealed)
+    return _hashed(header, f"{sealed} {checkpoint_id}")
 
 
 def is_sealed(checkpoint_id: str, header: bytes, commit: CommitLine) -> bool:
     """Whether the commit's seal is the one over this checkpoint."""
     text = commit.sealed
-    return commit.seal == _hashed(header, f"{text} {checkpoint_id}") or commit.seal == _hashed(header, text)
+    return commit.seal == seal_of(checkpoint_id, header, text) or commit.seal == _hashed(header, text)
 
 
 def _hashed(header: bytes, text: str) -> str:

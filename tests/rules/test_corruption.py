@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from hashlib import sha1
 
 import pytest
 
@@ -98,6 +100,32 @@ def test_parts_of_two_checkpoints_do_not_go_together(bench: Bench) -> None:
         told = f"{one.id}: its (state|record) is not what was saved"
         with bench.harness.tampered(one.id, part, swapped), pytest.raises(bp.Corrupted, match=told):
             bench.face().restore(one.id)
+
+
+@pytest.mark.parametrize("thread", ["run", "other"])
+def test_a_whole_record_is_not_taken_for_another(bench: Bench, thread: str) -> None:
+    """As if an index led to the wrong one."""
+    ids = [bench.save(None, "one", thread="run"), bench.save(None, "two", thread=thread)]
+    found = {part: [stored(bench, id_, part) for id_ in ids] for part in ("header", "state", "commit")}
+    with ExitStack() as stack:
+        for part, (_, other) in found.items():
+            stack.enter_context(bench.harness.tampered(ids[0], part, swap(other)))
+        with pytest.raises(bp.Corrupted, match=ids[0]):
+            bench.face().restore(ids[0])
+        assert bench.face().restore(ids[1]).state == "two"
+        [*_, seen] = bench.face().timeline(thread="run")
+        assert (seen.id, seen.damaged) == (ids[0], ("record",))
+    assert bench.face().restore(ids[0]).state == "one"
+
+
+def test_a_seal_that_does_not_cover_the_id_is_right() -> None:
+    """As the first ones did not."""
+    new = new_checkpoint("state", thread="run")
+    commit = seal(new.id, new.header, 0, "", 1, 0, "")
+    commit.seal = sha1(new.header + b" " + commit.sealed.encode()).hexdigest()
+    assert (
+        open_checkpoint(CheckpointRow(new.id, "run", new.header, commit.line(), new.state, new.native)).state == "state"
+    )
 
 
 def swap(other: bytes) -> Change:

@@ -43,7 +43,7 @@ local function append(checkpoint, thread, count, parent, now, ...)
   local commit = count .. ' ' .. (parent ~= '' and parent or '-') .. ' ' .. now .. ' ' .. expires .. ' ' ..
     (spans ~= '' and spans or '-')
   local header = string.sub(record, 51, 50 + tonumber(string.sub(record, 33, 40)))
-  commit = commit .. ' ' .. redis.sha1hex(header .. ' ' .. commit)
+  commit = commit .. ' ' .. redis.sha1hex(header .. ' ' .. commit .. ' ' .. id)
   if checkpoint.place then
     commit = commit .. ' ' .. checkpoint.place
   end
