@@ -20,7 +20,7 @@ from ..rows import JobRow
 from . import Call
 from .edits import Edit
 from .inputs import count, name_wanted
-from .jobs import checked, describe, look
+from .jobs import checked, listed, look
 from .sources import Source, drafts, save_one, source_of
 
 _PAGE = 200
@@ -36,7 +36,7 @@ def page(
     last = checked(before) if before else ""
     while len(found) < limit:
         rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True)
-        found += [describe(row) for row in rows if whose in (None, row.agent) and reason in (None, row.reason)]
+        found += listed(row for row in rows if whose in (None, row.agent) and reason in (None, row.reason))
         if len(rows) < _PAGE:
             break
         last = rows[-1].id

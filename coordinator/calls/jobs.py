@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -42,6 +43,7 @@ from . import Call
 from .inputs import count, fitting, headers, identifier, instant, milliseconds, name_wanted, text
 
 R = TypeVar("R")
+_log = logging.getLogger("batonpass.store")
 _PAGE = 200
 
 
@@ -227,7 +229,7 @@ def page(
     while len(found) < limit:
         rows: list[JobRow] = yield ListJobs(_PAGE, last, state=state or "", agent=whose or "")
         chosen = [row for row in rows if state in (None, row.state) and whose in (None, row.agent)]
-        found += [describe(row) for row in chosen]
+        found += listed(chosen)
         if not rows:
             break
         last = rows[-1].id
@@ -278,9 +280,25 @@ def late(row: JobRow) -> Call[ResultTimeout]:
     return ResultTimeout(f"job {row.id} {waits}", job_id=row.id, reason=row.reason)
 
 
+def listed(rows: Iterable[JobRow]) -> Iterator[JobInfo]:
+    """Stored jobs for a list. A damaged one is left out and logged, because it must not hide the others."""
+    for row in rows:
+        try:
+            yield describe(row)
+        except Corrupted as error:
+            _log.warning("left out of a list: %s", error)
+
+
 def describe(row: JobRow) -> JobInfo:
-    """A stored job as users see it. What can't be read is left out and named, so that a list can't fail because of
-    it."""
+    """A stored job as users see it. What can't be read of its contents is left out and named. `Corrupted` if the rest
+    is not what a store writes."""
+    try:
+        return _described(row)
+    except (ArithmeticError, LookupError, OSError, ValueError) as error:
+        raise Corrupted(f"job {row.id} is damaged in the store ({error}): a backup may have it whole") from None
+
+
+def _described(row: JobRow) -> JobInfo:
     unreadable: list[str] = []
     envelope = _readable(_envelope, row, "envelope", unreadable)
     asks = row.state == JobState.INPUT_REQUIRED

@@ -9,7 +9,9 @@ from pathlib import Path
 from ...contracts.errors import BadSetup, BatonpassError, Conflict, Corrupted, Overloaded, Unreachable
 from . import waiting
 
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# SQLITE_ERROR is that what a statement names is not in the schema: it was, when the file was made.
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+_NO_TEXT = "Could not decode to UTF-8"  # Python's own error, without a code
 _MAY_NOT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 
 
@@ -25,7 +27,7 @@ def in_our_words(error: sqlite3.Error, path: str) -> BatonpassError:
         return Overloaded(f"no space left for {path}: nothing was written, free some and try again")
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
         return Conflict(f"another namespace of {path} has the same ids, which are unique in a file: use another file")
-    if code in _DAMAGED:
+    if code in _DAMAGED or str(error).startswith(_NO_TEXT):
         return damaged(path, str(error))
     if code == sqlite3.SQLITE_IOERR:
         return Unreachable(f"the disk of {path} failed ({error}): look at its space, quota and health")

@@ -31,6 +31,10 @@ def patiently(act: Callable[[], R]) -> R:
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() > deadline:
                 raise
+        except UnicodeDecodeError as error:  # Python's, when SQLite's own message quotes damaged bytes
+            damage = sqlite3.DatabaseError(f"a text in it is not UTF-8: {error.object!r}")
+            damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise damage from None
         time.sleep(random.uniform(0, pause))
         pause = min(pause * _GROWTH, _LONGEST_PAUSE)
 

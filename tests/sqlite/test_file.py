@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import warnings
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -191,6 +193,50 @@ def test_damaged_pages(store: SqliteStore, path: Path, command: c.Command[object
     path.write_bytes(data)
     with pytest.raises(bp.Corrupted, match=r"store.db is damaged \(.*\): .* put a backup in its place, or rescue"):
         store.call(command)
+
+
+def _flip(path: Path, what: bytes, become: bytes) -> None:
+    data = path.read_bytes()
+    assert what in data
+    path.write_bytes(data.replace(what, become))
+
+
+def _tidy(store: SqliteStore, path: Path) -> None:
+    store.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+@pytest.mark.parametrize(
+    ("what", "become"),
+    [
+        (b"CREATE TABLE thread", b"CREATE TABLE thre\xe1d"),  # SQLite's own message is no text then
+        (b"envelope BLOB", b"envelopf BLOB"),
+        (b"lease TEXT", b"lea\xf3e TEXT"),
+    ],
+)
+def test_a_damaged_schema(store: SqliteStore, path: Path, what: bytes, become: bytes) -> None:
+    store.call(new_job())
+    _tidy(store, path)
+    _flip(path, what, become)
+    again = SqliteStore(str(path), "default")
+    with pytest.raises(bp.Corrupted, match=r"store.db is damaged \(.*\): .* put a backup in its place"):
+        again.call(c.ListJobs(10))
+    again.close()
+
+
+def test_a_damaged_job_is_named_and_hides_no_other(
+    store: SqliteStore, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = (store.call(new_job()).id for _ in range(2))
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE job SET state = 'submitteD' WHERE id = ?", (first,))
+        db.commit()
+    with bp.connect(f"sqlite:///{path}") as coordinator:
+        with pytest.raises(bp.Corrupted, match=f"job {first} is damaged in the store .*'submitteD'"):
+            coordinator.job(first).info()
+        assert [job.id for job in coordinator.jobs()] == [second]
+    assert f"left out of a list: job {first} is damaged" in caplog.text
 
 
 def test_one_damaged_page_leaves_the_others_readable(store: SqliteStore, path: Path) -> None:
