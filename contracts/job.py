@@ -43,10 +43,10 @@ class JobState(StrEnum):
     @property
     def ended(self) -> bool:
         """Whether the job has ended. It runs again only if somebody redrives it."""
-        return self in _ENDED
+        return self in ENDED
 
 
-_ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELED, JobState.REJECTED})
+ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELED, JobState.REJECTED})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from anyio import sleep
 
 from ..contracts.contract import Contract, Payload
 from ..contracts.duration import Duration
-from ..contracts.job import JobInfo, JobState
+from ..contracts.job import ENDED, JobInfo
 from ..contracts.part import Part
 from .book import Book
 from .calls import adrive, drive, inbox, jobs
@@ -63,7 +63,7 @@ class Job(_Handle, Generic[R]):
                 if row is None:
                     await sleep(awaiting.rest)
                     continue
-                if JobState(row.state).ended:
+                if row.state in ENDED:
                     return cast("R", jobs.outcome(self._book, row, self._returns))
                 if (left := awaiting.left) <= 0:
                     raise await adrive(self._store, jobs.late(row))
@@ -137,7 +137,7 @@ class SyncJob(_Handle, Generic[R]):
                 if row is None:
                     time.sleep(awaiting.rest)
                     continue
-                if JobState(row.state).ended:
+                if row.state in ENDED:
                     return cast("R", jobs.outcome(self._book, row, self._returns))
                 if (left := awaiting.left) <= 0:
                     raise drive(self._store, jobs.late(row))

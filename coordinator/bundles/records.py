@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ...contracts.codec import unpack
 from ...contracts.errors import Corrupted
-from ...contracts.job import JobState
+from ...contracts.job import ENDED, JobState
 from ...contracts.names import home, is_id, partition_of
 from ...contracts.understood import understood
 from ..commands import SPENT, NewCheckpoint, Stamp
@@ -177,7 +177,7 @@ def parked(kept: KeptJob, checkpoints: Container[str]) -> KeptJob:
     )
     if row.fan and not row.verdict:
         row.verdict = "cut"
-    if JobState(row.state).ended:
+    if row.state in ENDED:
         return replace(kept, job=row)
     row.expires = row.deadline = 0
     if row.state != JobState.INPUT_REQUIRED:

@@ -25,7 +25,7 @@ from ...contracts.errors import (
 from ...contracts.guard import DEFAULT, NOTHING, Guard, Spent
 from ...contracts.handoff import Envelope
 from ...contracts.intent import Intent
-from ...contracts.job import BANDS, PRIORITIES, Children, JobInfo, JobState, Lease, OnBusy
+from ...contracts.job import BANDS, ENDED, PRIORITIES, Children, JobInfo, JobState, Lease, OnBusy
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.nothing import nothing
 from ...contracts.options import SubmitOptions
@@ -187,7 +187,7 @@ def look(job_id: str) -> Call[JobRow]:
 
 def info(job_id: str) -> Call[JobInfo]:
     """The job as it is now."""
-    return describe((yield from look(job_id)))
+    return _whole((yield from look(job_id)))
 
 
 def payload(book: Book, job_id: str) -> Call[Contract | Payload]:
@@ -284,21 +284,22 @@ def listed(rows: Iterable[JobRow]) -> Iterator[JobInfo]:
     """Stored jobs for a list. A damaged one is left out and logged, because it must not hide the others."""
     for row in rows:
         try:
-            yield describe(row)
+            yield _whole(row)
         except Corrupted as error:
             _log.warning("left out of a list: %s", error)
 
 
-def describe(row: JobRow) -> JobInfo:
-    """A stored job as users see it. What can't be read of its contents is left out and named. `Corrupted` if the rest
-    is not what a store writes."""
+def _whole(row: JobRow) -> JobInfo:
+    """`describe`, for a job of a store that may be damaged."""
     try:
-        return _described(row)
+        return describe(row)
     except (ArithmeticError, LookupError, OSError, ValueError) as error:
         raise Corrupted(f"job {row.id} is damaged in the store ({error}): a backup may have it whole") from None
 
 
-def _described(row: JobRow) -> JobInfo:
+def describe(row: JobRow) -> JobInfo:
+    """A stored job as users see it. What can't be read of its contents is left out and named, so that a list can't fail
+    because of it."""
     unreadable: list[str] = []
     envelope = _readable(_envelope, row, "envelope", unreadable)
     asks = row.state == JobState.INPUT_REQUIRED
@@ -377,7 +378,7 @@ def streamed(job_id: str, after: str) -> Call[tuple[list[Part], bool]]:
     rows: list[StreamRow] = yield ReadStream(row.id, after, _PAGE)
     of = f"what job {row.id} streamed"
     found = [Part(data=open_blob(each.data, of=of), cursor=each.position) for each in rows]
-    return found, not rows and JobState(row.state).ended
+    return found, not rows and row.state in ENDED
 
 
 def checked(job_id: str) -> str:

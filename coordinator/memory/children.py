@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...contracts.job import JobState
+from ...contracts.job import ENDED
 from ..commands import Child
 from ..rows import JobRow, OutcomeRow
 
@@ -35,7 +35,7 @@ class MemoryChildren:
             self._staged[job_id] = staged[first:]
 
     def unfinished(self, fan: str, limit: int) -> list[JobRow]:
-        left = [row for row in self._jobs.values() if row.brood == fan and not JobState(row.state).ended]
+        left = [row for row in self._jobs.values() if row.brood == fan and row.state not in ENDED]
         return [replace(row) for row in sorted(left, key=lambda row: (row.number, row.id))[:limit]]
 
     def put_outcome(self, job_id: str, fan: str, row: OutcomeRow) -> None:

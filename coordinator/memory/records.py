@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ...contracts.job import JobState
+from ...contracts.job import ENDED
 from ..parts.spans import Append, Span
 from ..rows import NEVER, CheckpointRow, JobRow, ThreadRow
 from .children import MemoryChildren
@@ -99,7 +99,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         return [replace(row) for row in sorted(due, key=lambda row: (row.due, row.id))[:limit]]
 
     def _unended(self) -> Iterator[JobRow]:
-        return (row for row in self._jobs.values() if not JobState(row.state).ended)
+        return (row for row in self._jobs.values() if row.state not in ENDED)
 
     def overdue(self, limit: int) -> list[JobRow]:
         late = [row for row in self._unended() if 0 < row.limit <= self.now]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha1
 
 from ...contracts import event as kinds
-from ...contracts.job import CHILDREN, JobState
+from ...contracts.job import CHILDREN, ENDED, JobState
 from ..commands import Adopt, AnswerJob, Cancel, Declare, Redrive, Submit, Target
 from ..records import Records
 from ..refusals import refusal
@@ -119,7 +119,7 @@ def cancel(records: Records, command: Cancel) -> bool:
     row = records.job(command.job_id)
     if row is None:
         raise refusal("no_job", command.job_id)
-    if JobState(row.state).ended:
+    if row.state in ENDED:
         return False
     end_canceled(records, row)
     return True

@@ -4,7 +4,7 @@ lua/lib/job.lua."""
 from __future__ import annotations
 
 from ...contracts import event as kinds
-from ...contracts.job import CHILDREN, JobState
+from ...contracts.job import CHILDREN, ENDED
 from ..commands import SPENT, Fence
 from ..records import Records
 from ..refusals import refusal
@@ -228,7 +228,7 @@ def counts(parent: JobRow, child: JobRow) -> bool:
 
 
 def _may_go_on(row: JobRow) -> bool:
-    return row.state == "failed" or not JobState(row.state).ended
+    return row.state == "failed" or row.state not in ENDED
 
 
 def _is_open(row: JobRow) -> bool:

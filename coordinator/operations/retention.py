@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...contracts import event as kinds
 from ...contracts.errors import Corrupted
-from ...contracts.job import JobState
+from ...contracts.job import ENDED
 from ..commands import DeleteJob, DeleteThread, Drop, Freed, Prune, PruneJobs
 from ..parts.spans import read_spans
 from ..records import Records
@@ -69,7 +69,7 @@ def delete_job(records: Records, command: DeleteJob) -> None:
     row = records.job(command.job_id)
     if row is None:
         raise refusal("no_job", command.job_id)
-    if not JobState(row.state).ended:
+    if row.state not in ENDED:
         raise refusal("unended", row.id, row.state)
     _drop_job(records, row)
     forget(records, row.thread)
@@ -82,7 +82,7 @@ def prune_jobs(records: Records, command: PruneJobs) -> Freed:
     ended, kept, budget = 0, 0, command.limit
     for row in rows:
         own = row.thread == row.id and len(records.jobs_on(row.id, 2)) == 1
-        if not JobState(row.state).ended or row.updated > cutoff or (own and _of_use(records, row.id, cutoff)):
+        if row.state not in ENDED or row.updated > cutoff or (own and _of_use(records, row.id, cutoff)):
             kept += 1
             continue
         freed, done = 0, budget > 0
