@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...contracts.errors import BadSetup, BatonpassError
 from ..checkup import Examined, Finding, Load, Queued, size
+from ..rows import BEHIND
 from .file import network_danger, open_file
 from .moved import check_not_moved
 from .schema import FOLDER, check_ours, migrations
@@ -48,11 +49,13 @@ def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str],
     for queue in queues:
         ready = "FROM job WHERE namespace = ? AND queue = ? AND ready > 0"
         waiting = _one(connection, ready, namespace, queue)
-        first = f"SELECT updated {ready} ORDER BY ready LIMIT 1"
-        since = connection.execute(first, (namespace, queue)).fetchone() if waiting else (now,)
+        # Of those that go ahead, as redelivered ones do, and of the others, each in their own order.
+        first = f"SELECT updated {ready} AND ready >= ? ORDER BY ready LIMIT 1"
+        firsts = [connection.execute(first, (namespace, queue, place)).fetchone() for place in (1, BEHIND)]
+        since = min((row[0] for row in firsts if row), default=now)
         alive = "SELECT worker FROM presence WHERE namespace = ? AND queue = ? AND until > ?"
         workers = frozenset(row[0] for row in connection.execute(alive, (namespace, queue, now)))
-        there[queue] = Queued(waiting, max(now - since[0], 0), workers)
+        there[queue] = Queued(waiting, max(now - since, 0), workers)
     return Load(jobs, running, timed, asking, dead, there, now)
 
 
