@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from .coded.codec import Codec
 from .coded.environment import store_at
 from .store import Store
 from .sync_client import SyncCoordinator
+from .urls import with_default_url
 
 
 class Connection:
@@ -81,12 +83,17 @@ class Connection:
 
 
 def connect(
-    url: str, *, namespace: str | None = None, app: App | None = None, codec: Codec | None = None
+    url: str | None = None,
+    *,
+    namespace: str | None = None,
+    app: App | None = None,
+    codec: Codec | None = None,
 ) -> Connection:
     """Connect to a store: `async with connect(url) as coordinator`, or in sync code `with`.
 
     - `url` is `sqlite:///file.db`, `redis://host:6379`, `rediss://...`, `redis+sentinel://host:26379/service`,
-      `redis+cluster://host:7000,host2:7000` or `memory://`.
+      `redis+cluster://host:7000,host2:7000` or `memory://` (default: BATONPASS_URL, else `sqlite:///batonpass.db`, as
+      for the command line).
     - `namespace` keeps several users of one store apart (default: the URL's `?namespace=`, else "default").
     - `app` has the agents and contracts that are known without asking the store (default: all apps of this process).
     - `codec` encrypts, signs or compresses what is stored (default: according to BATONPASS_ENCRYPT_KEYS,
@@ -98,4 +105,5 @@ def connect(
     given: Any = app  # users without a type checker give anything
     if given is not None and not isinstance(given, App):
         raise BadSetup(f"app={given!r}, but it must be a batonpass.App, or left out")
-    return Connection(store_at(url, namespace, codec), Book(app))
+    at = partial(store_at, namespace=namespace, codec=codec)
+    return Connection(with_default_url(at) if url is None else at(url), Book(app))

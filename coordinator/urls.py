@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike, fsdecode
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from ..contracts.errors import BadSetup
@@ -17,7 +18,22 @@ FORMS = (
     "sqlite:///file.db, redis://host:6379, rediss://host:6379, redis+sentinel://host:26379/service, "
     "redis+cluster://host:6379,host2:6379 or memory://"
 )
+DEFAULT_URL = "sqlite:///batonpass.db"
+VARIABLE = "BATONPASS_URL"
+R = TypeVar("R")
 _PASSWORD = re.compile(r"(password=)[^&]*")
+
+
+def with_default_url(use: Callable[[str], R]) -> R:
+    """Use the URL in the environment, or else the default one. If it can't be used, the error names the variable, which
+    the code does not show."""
+    given = os.environ.get(VARIABLE)
+    if given is None:
+        return use(DEFAULT_URL)
+    try:
+        return use(given)
+    except BadSetup as error:
+        raise BadSetup(f"{VARIABLE}: {error}") from None
 
 
 def open_store(url: str, namespace: str | None = None) -> Store:

@@ -17,9 +17,9 @@ from batonpass.contracts.app import App
 from batonpass.contracts.errors import BadSetup, NotFound
 from batonpass.contracts.guard import Guard
 from batonpass.coordinator.connection import Connection, connect
-from batonpass.coordinator.urls import file_of, open_store
+from batonpass.coordinator.urls import DEFAULT_URL, VARIABLE, file_of, open_store
 
-DEFAULT_STORE = "sqlite:///batonpass.db"
+DEFAULT_STORE = DEFAULT_URL
 DEFAULT_NAMESPACE: str | None = None
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -32,7 +32,7 @@ def _named(context: typer.Context, url: str) -> str:
         try:
             open_store(url)
         except BadSetup as error:
-            raise BadSetup(f"BATONPASS_URL: {error}") from None
+            raise BadSetup(f"{VARIABLE}: {error}") from None
     return url
 
 
@@ -40,7 +40,7 @@ Store = Annotated[
     str,
     typer.Option(
         "--store",
-        envvar="BATONPASS_URL",
+        envvar=VARIABLE,
         callback=_named,
         help="The store's URL: sqlite:///file.db, redis://host:6379",
     ),
