@@ -103,12 +103,13 @@ class Coordinator(Scheduling):
         *,
         state: str | None = None,
         agent: str | Agent[Any] | None = None,
+        parent: str | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List jobs, newest first, optionally of one state or agent. For the next page, pass the last job's id as
-        `before`."""
-        return await adrive(self.store, jobs.page(state, agent, limit, before))
+        """List jobs, newest first, optionally of one state or agent, or the children of one job. For the next page,
+        pass the last job's id as `before`."""
+        return await adrive(self.store, jobs.page(state, agent, limit, before, parent))
 
     async def inbox(
         self,

@@ -140,6 +140,7 @@ class Jobs(_Page):
     """Which jobs are wanted."""
 
     state: str | None = None
+    parent: str | None = None
     before: str | None = None
 
 

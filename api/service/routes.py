@@ -112,7 +112,7 @@ class _Service:
     async def jobs(self, request: Request) -> Response:
         wanted = parameters(request, Jobs)
         found = await self._coordinator.jobs(
-            state=wanted.state, agent=wanted.agent, limit=wanted.limit, before=wanted.before
+            state=wanted.state, agent=wanted.agent, parent=wanted.parent, limit=wanted.limit, before=wanted.before
         )
         return answer([described(info) for info in found])
 

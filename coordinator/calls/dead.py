@@ -18,9 +18,10 @@ from ..editing import check_payload
 from ..parts.bases import Bases
 from ..rows import JobRow
 from . import Call
+from .descriptions import listed
 from .edits import Edit
 from .inputs import count, name_wanted
-from .jobs import checked, listed, look
+from .jobs import checked, look
 from .sources import Source, drafts, save_one, source_of
 
 _PAGE = 200

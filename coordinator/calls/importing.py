@@ -36,8 +36,8 @@ from ..rows import CheckpointRow, KeptJob
 from ..seals import read_commit, seal
 from ..snapshots import open_row, verified
 from . import Call, copies
+from .descriptions import describe
 from .inputs import text
-from .jobs import describe
 
 # How many checkpoints, and about how many bytes, are imported at once.
 _PAGE, _BYTES = 50, 1_000_000

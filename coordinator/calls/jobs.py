@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, ContractRef, Payload, load_mapping
@@ -25,14 +24,13 @@ from ...contracts.errors import (
 from ...contracts.guard import DEFAULT, NOTHING, Guard, Spent
 from ...contracts.handoff import Envelope
 from ...contracts.intent import Intent
-from ...contracts.job import BANDS, ENDED, PRIORITIES, Children, JobInfo, JobState, Lease, OnBusy
+from ...contracts.job import BANDS, ENDED, PRIORITIES, JobInfo, JobState, OnBusy
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.nothing import nothing
 from ...contracts.options import SubmitOptions
 from ...contracts.part import Part
-from ...contracts.understood import understood
 from ..blobs import open_blob, open_envelope, seal_envelope, seal_plain
-from ..book import Book, lane_within, parse_ref, queue_of, target
+from ..book import Book, lane_within, queue_of, target
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
@@ -40,10 +38,9 @@ from ..questions import question_of
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
+from .descriptions import listed, result_of, whole
 from .inputs import count, fitting, headers, identifier, instant, milliseconds, name_wanted, text
 
-R = TypeVar("R")
-_log = logging.getLogger("batonpass.store")
 _PAGE = 200
 
 
@@ -187,7 +184,7 @@ def look(job_id: str) -> Call[JobRow]:
 
 def info(job_id: str) -> Call[JobInfo]:
     """The job as it is now."""
-    return _whole((yield from look(job_id)))
+    return whole((yield from look(job_id)))
 
 
 def payload(book: Book, job_id: str) -> Call[Contract | Payload]:
@@ -217,20 +214,25 @@ def cancel(job_id: str) -> Call[bool]:
 
 
 def page(
-    state: str | None, agent: str | Agent[Any] | None, limit: int, before: str | None = None
+    state: str | None,
+    agent: str | Agent[Any] | None,
+    limit: int,
+    before: str | None = None,
+    parent: str | None = None,
 ) -> Call[list[JobInfo]]:
-    """Jobs, newest first, optionally of one state or agent."""
+    """Jobs, newest first, optionally of one state, agent or parent."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it must be one of {', '.join(JobState)}")
     whose = name_wanted(agent)
     count(limit, "limit")
     found: list[JobInfo] = []
     last = checked(before) if before else ""
+    since = 0 if parent is None else (yield from look(parent)).created  # its children came later
     while len(found) < limit:
         rows: list[JobRow] = yield ListJobs(_PAGE, last, state=state or "", agent=whose or "")
-        chosen = [row for row in rows if state in (None, row.state) and whose in (None, row.agent)]
-        found += listed(chosen)
-        if not rows:
+        of_parent = (row for row in rows if parent in (None, row.parent))
+        found += listed(row for row in of_parent if state in (None, row.state) and whose in (None, row.agent))
+        if not rows or rows[-1].created < since:
             break
         last = rows[-1].id
     return found[:limit]
@@ -239,7 +241,7 @@ def page(
 def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract | Payload:
     """The result of a completed job. Raises the error of a job that ended otherwise."""
     if row.state == JobState.COMPLETED:
-        contract, data, _ = _result(row)
+        contract, data, _ = result_of(row)
         if returns is None:
             return book.read(contract, data)
         try:
@@ -278,98 +280,6 @@ def late(row: JobRow) -> Call[ResultTimeout]:
     else:
         waits += f" at agent {row.agent!r} on worker {row.worker}"
     return ResultTimeout(f"job {row.id} {waits}", job_id=row.id, reason=row.reason)
-
-
-def listed(rows: Iterable[JobRow]) -> Iterator[JobInfo]:
-    """Stored jobs for a list. A damaged one is left out and logged, because it must not hide the others."""
-    for row in rows:
-        try:
-            yield _whole(row)
-        except Corrupted as error:
-            _log.warning("left out of a list: %s", error)
-
-
-def _whole(row: JobRow) -> JobInfo:
-    """`describe`, for a job of a store that may be damaged."""
-    try:
-        return describe(row)
-    except (ArithmeticError, LookupError, OSError, ValueError) as error:
-        raise Corrupted(f"job {row.id} is damaged in the store ({error}): a backup may have it whole") from None
-
-
-def describe(row: JobRow) -> JobInfo:
-    """A stored job as users see it. What can't be read of its contents is left out and named, so that a list can't fail
-    because of it."""
-    unreadable: list[str] = []
-    envelope = _readable(_envelope, row, "envelope", unreadable)
-    asks = row.state == JobState.INPUT_REQUIRED
-    question = _readable(question_of, row, "question", unreadable) if asks else None
-    return JobInfo(
-        id=row.id,
-        state=JobState(row.state),
-        reason=row.reason,
-        agent=row.agent,
-        contract=parse_ref(row.contract),
-        thread=row.thread,
-        hop=row.hop,
-        attempt=row.attempt,
-        crashes=row.crashes,
-        path=envelope.path if envelope else (),
-        guard=envelope.guard if envelope else DEFAULT,
-        spent=_spent(row, envelope.spent if envelope else NOTHING),
-        checkpoint_id=row.tip or None,
-        lease=_lease(row) if row.lease else None,
-        key=row.key or None,
-        question=question,
-        error=clear(row.error) or None,
-        created_at=from_ms(row.created),
-        updated_at=from_ms(row.updated),
-        due_at=from_ms(row.due) if row.due else None,
-        priority=PRIORITIES[row.priority],
-        expires_at=from_ms(row.expires) if row.expires else None,
-        deadline=from_ms(row.deadline) if row.deadline else None,
-        parent=row.parent or None,
-        children=Children(row.children, row.done, row.lost) if row.fan else None,
-        unreadable=tuple(unreadable),
-    )
-
-
-def _readable(read: Callable[[JobRow], R], row: JobRow, what: str, unreadable: list[str]) -> R | None:
-    """A stored text of a job. If it can't be read here, None, and its name is noted."""
-    try:
-        return read(row)
-    except (Corrupted, MissingKey):
-        unreadable.append(what)
-        return None
-
-
-def _envelope(row: JobRow) -> Envelope:
-    return open_envelope(row.envelope, of=f"the envelope of job {row.id}")
-
-
-def _lease(row: JobRow) -> Lease:
-    return Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
-
-
-def _spent(row: JobRow, before: Spent) -> Spent:
-    with suppress(Corrupted, MissingKey):  # reading the result will raise that
-        if row.result:
-            return _result(row)[2] if row.state == JobState.COMPLETED else before.at_least(_spent_till(row))
-    return before
-
-
-@understood("what job {0.id} spent")
-def _spent_till(row: JobRow) -> Spent:
-    """What the chain had spent when the job ended last without a result."""
-    _, _, tokens, cost, *_ = open_blob(row.result, of=f"what job {row.id} spent")
-    return NOTHING.at_least(Spent(tokens, cost))
-
-
-@understood("the result of job {0.id}")
-def _result(row: JobRow) -> tuple[ContractRef, bytes, Spent]:
-    """The result's contract and payload, and what the chain has spent in all."""
-    name, version, data, *spent = open_blob(row.result, of=f"the result of job {row.id}")
-    return ContractRef(name, version), data, Spent(*spent[0][:2]) if spent else NOTHING
 
 
 def streamed(job_id: str, after: str) -> Call[tuple[list[Part], bool]]:

@@ -9,6 +9,7 @@ from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.calls.jobs import _PAGE
 from tests.harness.bench import Bench
+from tests.harness.children import Family
 
 
 def page(bench: Bench, limit: int, before: str = "") -> list[str]:
@@ -71,3 +72,29 @@ def test_before_an_unknown_job(bench: Bench) -> None:
     bench.submit()
     with bench.refused(bp.NotFound):
         page(bench, 9, mint("j"))
+
+
+def test_the_children_of_one_job(bench: Bench) -> None:
+    """Among others, which are older and newer."""
+    bench.submit()
+    bench.clock.advance(1)
+    families = [Family(bench, bench.start("top"), 3) for _ in range(2)]
+    for family in families:
+        family.spawn()
+        bench.clock.advance(1)
+        bench.submit()
+    bench.do(c.Cancel(families[0].ids[1]))
+    face = bench.face()
+
+    def listed(**asked: Any) -> list[str]:
+        return [info.id for info in bench.run(face.jobs(parent=families[0].parent, **asked))]
+
+    assert set(listed()) == set(families[0].ids)
+    assert listed(state="canceled") == [families[0].ids[1]]
+    assert listed(agent="top") == []
+    newest, *_ = listed(limit=1)
+    assert {newest, *listed(before=newest)} == set(families[0].ids)
+    with bench.refused(bp.NotFound, "is not a job id"):
+        bench.run(face.jobs(parent="run"))
+    with bench.refused(bp.NotFound, "there is no job"):
+        bench.run(face.jobs(parent=mint("j")))

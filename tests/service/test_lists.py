@@ -35,6 +35,12 @@ def cook(order: Order, ctx: bp.SyncContext) -> Order:
     return order
 
 
+@app.agent("serve", accepts=Order, returns=Order, hands_to={"cook": Order})
+async def serve(order: Order, ctx: bp.Context) -> Order:
+    await ctx.fan_out([ctx.hand_off("cook", order)])
+    return order
+
+
 @app.agent("wait", accepts=Order, returns=Order)
 def wait(order: Order) -> Order:
     released.wait(timeout=20)
@@ -63,9 +69,9 @@ async def test_lists_are_those_of_the_command_line(
             assert workers == await printed("workers")
             agents = await got("/agents")
             assert agents == await printed("agents")
-            assert [agent["name"] for agent in agents] == ["cook", "wait"]
+            assert [agent["name"] for agent in agents] == ["cook", "serve", "wait"]
             assert agents[0]["schema"]["properties"].keys() == {"text"}
-            assert [worker["agents"] for worker in workers] == [["cook", "wait"]]
+            assert [worker["agents"] for worker in workers] == [["cook", "serve", "wait"]]
             for job in jobs:
                 with anyio.fail_after(20):
                     while not (await job.info()).state.ended:
@@ -75,6 +81,13 @@ async def test_lists_are_those_of_the_command_line(
             assert await got("/jobs", state="failed") == failed
             assert [each["id"] for each in failed] == [jobs[1].id]
             assert await got("/jobs", agent="nobody") == []
+            dinner = await coordinator.submit("serve", Order(text="rice"))
+            await dinner.result(timeout=20)
+            [dish] = await got("/jobs", parent=dinner.id)
+            assert [dish] == await printed("jobs", "--parent", dinner.id)
+            assert (dish["agent"], dish["parent"]) == ("cook", dinner.id)
+            missing = await http.get("/jobs", params={"parent": "lunch"})
+            assert (missing.status_code, "not a job id" in missing.text) == (404, True)
             pages, last = list[Any](), dict[str, str]()
             while page := await got("/jobs", limit=2, **last):
                 pages, last = [*pages, *page], {"before": page[-1]["id"]}

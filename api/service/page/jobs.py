@@ -68,9 +68,12 @@ class JobPage:
     refused: Typed | None
 
 
-async def listed(coordinator: Coordinator, state: JobState | None, agent: str, before: str) -> JobsPage:
+async def listed(coordinator: Coordinator, state: JobState | None, agent: str, parent: str, before: str) -> JobsPage:
     """A page of jobs, newest first."""
-    return _page(await coordinator.jobs(state=state, agent=agent or None, limit=PAGE + 1, before=before or None))
+    found = await coordinator.jobs(
+        state=state, agent=agent or None, parent=parent or None, limit=PAGE + 1, before=before or None
+    )
+    return _page(found)
 
 
 async def dead(coordinator: Coordinator, agent: str, before: str, limit: int = PAGE) -> JobsPage:
@@ -161,7 +164,7 @@ def _facts(info: JobInfo) -> Iterator[Fact]:
         yield Fact("Child of", info.parent, href=f"/ui/jobs/{info.parent}")
     if info.children:
         told = f"{info.children.done} done, {info.children.failed} lost"
-        yield Fact("Children", f"{plural(info.children.total, 'job')}: {told}")
+        yield Fact("Children", f"{plural(info.children.total, 'job')}: {told}", href=f"/ui/jobs?parent={info.id}")
     if info.checkpoint_id:
         yield Fact("Checkpoint", info.checkpoint_id, href=f"/ui/checkpoints/{info.checkpoint_id}")
     if spent := limits({name: number for name, number in asdict(info.spent).items() if number}):

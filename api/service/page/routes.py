@@ -47,6 +47,7 @@ class _Which(BaseModel):
     state: JobState | None = None
     agent: str = ""
     assignee: str = ""
+    parent: str = ""
     before: str = ""
     after: str = ""
     done: str = ""
@@ -137,7 +138,7 @@ class _Page:
 
     async def jobs(self, request: Request) -> Response:
         which = _which(request)
-        found = await jobs.listed(self._coordinator, which.state, which.agent, which.before)
+        found = await jobs.listed(self._coordinator, which.state, which.agent, which.parent, which.before)
         return rendered(request, "jobs.html", page=found, which=which, states=list(JobState))
 
     async def dead_letters(self, request: Request) -> Response:

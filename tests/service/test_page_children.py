@@ -1,0 +1,50 @@
+"""From a job's page one gets to its children, and back."""
+
+from __future__ import annotations
+
+from html import unescape
+
+import batonpass as bp
+
+from .service import service_of
+from .visitor import visiting
+
+
+class Part(bp.Contract, name="page_children.part"):
+    number: int
+
+
+app = bp.App("page children")
+
+
+@app.agent("whole", accepts=Part, returns=Part, hands_to={"part": Part})
+async def whole(part: Part, ctx: bp.Context) -> Part:
+    found = await ctx.fan_out([ctx.hand_off("part", Part(number=each)) for each in range(3)], failures="collect")
+    return Part(number=len(found))
+
+
+@app.agent("part", accepts=Part, returns=Part, retries=1)
+def part(part: Part) -> Part:
+    if part.number == 1:
+        raise ValueError("it broke")
+    return part
+
+
+async def test_a_parent_leads_to_its_children(sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, app.worker(coordinator):
+            job = await coordinator.submit("whole", Part(number=0))
+            await job.result(timeout=20)
+            children = await coordinator.jobs(parent=job.id)
+        async with visiting(address) as visitor:
+            path = f"/ui/jobs?parent={job.id}"
+            await visitor.open(f"/ui/jobs/{job.id}")
+            assert f'href="{path}">3 jobs: 2 done, 1 lost</a>' in unescape(visitor.page)
+            await visitor.open(path)
+            assert [child.id in visitor.page for child in children] == [True] * 3
+            assert f'href="/ui/jobs/{job.id}"' not in visitor.page
+            [failed] = [child for child in children if child.state == "failed"]
+            await visitor.open(f"{path}&state=failed")
+            assert [child.id in visitor.page for child in children] == [child is failed for child in children]
+            await visitor.open(f"/ui/jobs/{failed.id}")
+            assert f'href="/ui/jobs/{job.id}"' in visitor.page
