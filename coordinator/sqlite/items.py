@@ -7,14 +7,20 @@ from typing import Any
 from ..items import ItemName, ItemRow, name_from
 from .places import SqlitePlaces
 
-_ITEM = "SELECT path, value, created, updated, ttl, expires, search FROM item WHERE namespace = ?"
+# By an index (i) and the row (r) to which it leads. If they differ, one is damaged, and what is there may be another
+# item: nothing stands in for its value, which no reader accepts.
+_ITEM = (
+    "SELECT i.path, CASE WHEN r.namespace = i.namespace AND r.path = i.path THEN r.value ELSE x'' END, "
+    "r.created, r.updated, r.ttl, r.expires, r.search FROM item AS i JOIN item AS r ON r.id = i.id "
+    "WHERE i.namespace = ?"
+)
 
 
 class SqliteItems(SqlitePlaces):
     """Items of one namespace in one transaction."""
 
     def item(self, name: ItemName) -> ItemRow | None:
-        rows = self._items_where("AND path = ?", name.path.encode())
+        rows = self._items_where("AND i.path = ?", name.path.encode())
         return rows[0] if rows else None
 
     def put_item(self, row: ItemRow) -> None:
@@ -32,11 +38,11 @@ class SqliteItems(SqlitePlaces):
         self._db.execute("DELETE FROM item WHERE namespace = ? AND path = ?", where)
 
     def items(self, start: str, end: str, limit: int) -> list[ItemRow]:
-        where = "AND path >= ? AND path < ? AND NOT (expires > 0 AND expires <= ?) ORDER BY path LIMIT ?"
+        where = "AND i.path >= ? AND i.path < ? AND NOT (r.expires > 0 AND r.expires <= ?) ORDER BY i.path LIMIT ?"
         return self._items_where(where, start.encode(), end.encode(), self.now, limit)
 
     def expired_items(self, limit: int) -> list[ItemName]:
-        due = "AND expires > 0 AND expires <= ? ORDER BY expires, path LIMIT ?"
+        due = "AND i.expires > 0 AND i.expires <= ? ORDER BY i.expires, i.path LIMIT ?"
         return [row.name for row in self._items_where(due, self.now, limit)]
 
     def _items_where(self, where: str, *values: Any) -> list[ItemRow]:

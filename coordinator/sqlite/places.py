@@ -129,7 +129,8 @@ class SqlitePlaces(SqliteLogs):
 
     def writes(self, thread: str, scope: str, key: str) -> list[Write]:
         rows = self._db.execute(
-            f"SELECT w.name, w.data, w.spans FROM {_PLACES} JOIN write AS w ON w.place = p.id "
+            f"SELECT w.name, CASE WHEN r.scope = p.scope AND r.key = p.key THEN w.data ELSE x'' END, w.spans "
+            f"FROM {_PLACES} JOIN place AS r ON r.id = p.id JOIN write AS w ON w.place = r.id "
             f"WHERE {_THREAD} AND s.name = ? AND p.key = ?",
             (self._namespace, thread, scope, key),
         )

@@ -26,6 +26,12 @@ _FIXED = ("id", "thread", "key", "idem", "key_ttl", "created", "parent", "number
 _CHANGING = [name for name in _JOB if name not in _FIXED]
 _UPDATE_JOB = f"UPDATE job SET {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"
 # As bytes, because a damaged text could not be read at all, and its reader has to say what is damaged.
+# By the index (i) and the row (r) to which it leads. If they differ, one is damaged, and what is there may be another
+# job's: nothing stands in for it, which no reader accepts.
+_JOURNAL = (
+    "SELECT i.key, CASE WHEN r.job = i.job AND r.key = i.key THEN r.value ELSE x'' END "
+    "FROM journal AS i LEFT JOIN journal AS r ON r.place = i.place WHERE i.job = ? ORDER BY i.place"
+)
 _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name"
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
@@ -285,7 +291,7 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         self._db.execute("DELETE FROM first_use WHERE namespace = ? AND idem = ? AND job = ?", where)
 
     def journal(self, job_id: str) -> dict[str, bytes]:
-        return dict(self._db.execute("SELECT key, value FROM journal WHERE job = ? ORDER BY place", (job_id,)))
+        return dict(self._db.execute(_JOURNAL, (job_id,)))
 
     def put_journal(self, job_id: str, records: Mapping[str, bytes]) -> None:
         self._db.executemany(

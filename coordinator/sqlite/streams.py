@@ -27,8 +27,9 @@ class SqliteStreams:
 
     def stream(self, job_id: str, after: int, limit: int) -> list[StreamRow]:
         rows = self._db.execute(
-            "SELECT number, data FROM stream WHERE job = ? AND number > ? AND namespace = ? AND EXISTS "
-            "(SELECT 1 FROM stream_end WHERE stream_end.job = stream.job AND until > ?) ORDER BY number LIMIT ?",
+            "SELECT i.number, CASE WHEN r.job = i.job THEN r.data ELSE x'' END FROM stream AS i "
+            "JOIN stream AS r ON r.number = i.number WHERE i.job = ? AND i.number > ? AND r.namespace = ? AND EXISTS "
+            "(SELECT 1 FROM stream_end WHERE stream_end.job = i.job AND until > ?) ORDER BY i.number LIMIT ?",
             (job_id, after, self._namespace, self.now, limit),
         )
         return [StreamRow(job_id, str(number), data) for number, data in rows]
