@@ -242,7 +242,7 @@ class Runner:
 
     async def _session(self, delivery: Delivery) -> LeaseSession:
         try:
-            return LeaseSession(self._store, delivery, self._app)
+            return self._begun(delivery)
         except Corrupted:
             if delivery.checkpoint is None:
                 raise
@@ -252,12 +252,22 @@ class Runner:
         except NotFound:
             again = None  # as if it had been deleted before the claim
         try:
-            return LeaseSession(self._store, replace(delivery, checkpoint=again), self._app)
+            return self._begun(replace(delivery, checkpoint=again))
         except Corrupted:
             if again is None or again.thread == delivery.job.thread:
                 raise
         # The job was forked from there and doesn't need it. It only shares less storage.
         return LeaseSession(self._store, replace(delivery, checkpoint=None), self._app)
+
+    def _begun(self, delivery: Delivery) -> LeaseSession:
+        row = delivery.job
+        # What it was forked from may be deleted. What it saved itself is kept for it.
+        if delivery.checkpoint is None and row.tip not in ("", row.began):
+            raise Corrupted(
+                f"checkpoint {row.tip}, from which job {row.id} would go on, is gone from the store: "
+                "fork an older one of its thread, or submit the job again"
+            )
+        return LeaseSession(self._store, delivery, self._app)
 
     async def _unopened(self, about: str, row: JobRow, error: BatonpassError) -> None:
         """What was claimed can't be read. If only this worker can't read it, leave it to another one."""
