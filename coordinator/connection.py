@@ -18,6 +18,9 @@ from .store import Store
 from .sync_client import SyncCoordinator
 from .urls import with_default_url
 
+# Not None: a program whose settings give no URL by mistake must not go on in a file of its own.
+_LEFT_OUT: Any = ...
+
 
 class Connection:
     """A store to be opened: `async with` or `aopen()` gives a `Coordinator`, `with` or `open()` a `SyncCoordinator`."""
@@ -83,7 +86,7 @@ class Connection:
 
 
 def connect(
-    url: str | None = None,
+    url: str = _LEFT_OUT,
     *,
     namespace: str | None = None,
     app: App | None = None,
@@ -106,4 +109,4 @@ def connect(
     if given is not None and not isinstance(given, App):
         raise BadSetup(f"app={given!r}, but it must be a batonpass.App, or left out")
     at = partial(store_at, namespace=namespace, codec=codec)
-    return Connection(with_default_url(at) if url is None else at(url), Book(app))
+    return Connection(with_default_url(at) if url is _LEFT_OUT else at(url), Book(app))

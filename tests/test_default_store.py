@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,3 +41,11 @@ def test_a_wrong_one_names_the_variable(monkeypatch: pytest.MonkeyPatch, url: st
         bp.connect()
     with pytest.raises(bp.BadSetup, match=r"^store URL '' can't be used"):
         bp.connect("")
+
+
+def test_none_is_not_the_default(here: Path) -> None:
+    """As of settings that are not there: a file would hide that."""
+    missing: Any = None
+    with pytest.raises(bp.BadSetup, match="None"):
+        bp.connect(missing)
+    assert list(here.iterdir()) == []
