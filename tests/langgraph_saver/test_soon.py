@@ -18,6 +18,7 @@ from langgraph.types import Durability
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.saver import batching
 from batonpass.adapters.langgraph.saver import saver as checkpointer
 from batonpass.coordinator.sqlite import disk
 from tests.harness.waiting import wait_until
@@ -61,7 +62,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     made = Disk()
     monkeypatch.setattr(os, "fdatasync", made.fdatasync)
     # However slow this machine is, no write is sent before its put, because on its own it would wait for the disk.
-    monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)
+    monkeypatch.setattr(batching, "_MOMENT", 30.0)
     monkeypatch.setattr(checkpointer, "_TURNS", 1_000_000)
     yield made
     made.works.set()
@@ -158,7 +159,7 @@ def _noted(_: Noted) -> dict[str, list[str]]:
 def test_writes_that_come_after_their_put_has_begun_go_with_it(
     durability: Durability, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)
+    monkeypatch.setattr(batching, "_MOMENT", 30.0)
     with Late.from_url(sqlite_url) as saver:
         monkeypatch.setattr(saver._shared, "put_writes", _alone)
         builder: Any = StateGraph(Noted)
@@ -174,7 +175,7 @@ def test_writes_that_come_after_their_put_has_begun_go_with_it(
 @pytest.mark.parametrize("threads", [1, 2])
 def test_writes_leave_a_thread_to_the_put(threads: int, sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with `max_concurrency` waited, a moment in each superstep, for a put that had no thread left."""
-    monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)
+    monkeypatch.setattr(batching, "_MOMENT", 30.0)
     with BatonpassSaver.from_url(sqlite_url) as saver, ThreadPoolExecutor(1) as pool:
         builder: Any = StateGraph(Noted)
         for name in _NODES[:2]:

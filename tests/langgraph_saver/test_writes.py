@@ -23,7 +23,8 @@ from batonpass.adapters.langgraph.record.compact import (
     small_version,
     write_name,
 )
-from batonpass.adapters.langgraph.saver import saver as checkpointer
+from batonpass.adapters.langgraph.saver import batching
+from batonpass.adapters.langgraph.saver.batching import Batching
 from batonpass.coordinator.coded.codec import Codec
 from batonpass.coordinator.commands import Find
 
@@ -76,7 +77,7 @@ def test_with_the_put_that_follows_they_are_one_commit_and_kept_once(
     side: str, saver: BatonpassSaver, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saver._shared, "put_writes", _alone)
-    monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)  # seconds: a busy machine may take its time between the two
+    monkeypatch.setattr(batching, "_MOMENT", 30.0)  # seconds: a busy machine may take its time between the two
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     before: Any = config
     held: list[Any] = [AIMessage("a long beginning " * 2000, id="0")]
@@ -165,3 +166,14 @@ def test_ids_come_back(text: str) -> None:
     assert large_id(small_id(text)) == text
     for index in (-4, 0, 12):
         assert read_name(write_name(index, text)) == (index, text)
+
+
+def test_a_moment_is_longer_where_many_runs_wait() -> None:
+    """Or threads that wait for the interpreter would be taken for some that do not come."""
+    some = Batching()
+    alone = some.moment
+    waiting = [some.add((f"t{number}", "", "c"), []) for number in range(4) for _ in range(2)]
+    assert some.moment == 4 * alone
+    for batch in waiting:
+        some.withdraw(batch)
+    assert some.moment == alone

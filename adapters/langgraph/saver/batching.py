@@ -15,6 +15,7 @@ from .latch import Latch
 
 # For how many checkpoints to remember the writes that were stored on their own.
 _REMEMBERED = 256
+_MOMENT = 0.005  # seconds; no less than how long another thread may keep the interpreter (sys.getswitchinterval)
 
 
 @dataclass(eq=False, slots=True)
@@ -55,14 +56,20 @@ class Batching:
         """How many batches wait for the put that follows a checkpoint."""
         return len(self._batches.get(spot, ()))
 
-    def expect(self, parent: Spot, seconds: float) -> None:
-        """Wait until something is written on a checkpoint, but not longer than this. The thread that writes it may not
-        have begun yet when the put that follows begins."""
+    @property
+    def moment(self) -> float:
+        """For how many seconds a thread waits for another one of its run. It grows with the runs that wait here, which
+        may all keep the interpreter from that thread: 50 runs stored up to two thirds of their writes on their own."""
+        return _MOMENT * max(len(self._batches), 1)
+
+    def expect(self, parent: Spot) -> None:
+        """Wait a moment until something is written on a checkpoint. The thread that writes it may not have begun yet
+        when the put that follows begins."""
         with self._lock:
             if parent in self._batches or parent in self._alone:
                 return
             expected = self._expected.setdefault(parent, Latch())
-        if not expected.wait(seconds):
+        if not expected.wait(self.moment):
             with self._lock:
                 if self._expected.get(parent) is expected:
                     del self._expected[parent]

@@ -40,10 +40,9 @@ from .listing import Listing
 from .owning import Owning, note_owner
 
 T = TypeVar("T")
-# How many turns of the loop, or how many seconds in a thread, a superstep's write waits for the put that follows it,
-# and a put for the writes that go with it. Then both are one commit.
+# How many turns of the loop a superstep's write waits for the put that follows it. Then both are one commit. (In
+# threads, it is `Batching.moment`.)
 _TURNS = 3
-_MOMENT = 0.005  # no less than what another thread may have to wait for the interpreter
 # How many turns it takes until a run's last puts have begun, if it was cancelled, or its stream is no longer read.
 _LAST_TURNS = 6
 # Seconds after which writes and reads stop waiting for puts that are ahead of them.
@@ -163,7 +162,7 @@ class BatonpassSaver(SaverBase):
         names = names_of(config)
         spot = _spot(names, checkpoint["id"])
         if _follows_writes(names, checkpoint, metadata):
-            self._shared.batching.expect((*spot[:2], _parent(names)), _MOMENT)
+            self._shared.batching.expect((*spot[:2], _parent(names)))
         with _Flight(self._shared.batching, names, spot) as flight:
             flight.store = self._handles.store()
             kept = dict(get_checkpoint_metadata(config, metadata))
@@ -220,7 +219,7 @@ class BatonpassSaver(SaverBase):
             flies = batching.count(batch.spot) < (config.get("max_concurrency") or math.inf)
             while flies and not batch.taken and time.monotonic() < patience:
                 flies = batching.flight(batch.spot) is not None
-                if batch.stored.wait(_MOMENT):
+                if batch.stored.wait(batching.moment):
                     break
                 flies = flies or batching.flight(batch.spot) is not None
         finally:
