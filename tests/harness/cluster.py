@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import secrets
-import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -31,8 +29,6 @@ class Node(RedisServer):
     def __init__(self, folder: Path, binary: Path) -> None:
         options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0")
         super().__init__(folder, *options, binary=binary)
-        self.port = _free_ports()
-        self.url = f"redis://127.0.0.1:{self.port}"
 
     def ask(self, *words: Any) -> Any:
         """A command to this node alone."""
@@ -119,16 +115,6 @@ class Cluster:
 
 def _has(replica: Node, written: int) -> bool:
     return int(replica.ask("INFO", "replication")["slave_repl_offset"]) >= written
-
-
-def _free_ports() -> int:
-    """A free port with another free one 10,000 above, where the nodes talk to each other."""
-    while True:
-        port = random.randrange(11_000, 22_000)
-        with socket.socket() as here, socket.socket() as above, suppress(OSError):
-            here.bind(("127.0.0.1", port))
-            above.bind(("127.0.0.1", port + 10_000))
-            return port
 
 
 @contextmanager

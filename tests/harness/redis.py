@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import Any
 import redis
 
 from tests.capabilities import note
+from tests.harness.ports import take_port
 from tests.harness.waiting import wait_until
 
 _IMAGE = "redis:7-alpine"
@@ -34,7 +34,7 @@ class RedisServer:
         self._folder = folder
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = take_port()
         self.url = f"redis://127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -132,7 +132,7 @@ def cluster_binary() -> Path | None:
 @cache
 def _has_tls(binary: Path) -> bool:
     """Whether it was built with TLS. If so, it complains that it has no certificate."""
-    asked = [str(binary), "--port", "0", "--tls-port", str(_free_port()), "--save", ""]
+    asked = [str(binary), "--port", "0", "--tls-port", str(take_port()), "--save", ""]
     said = subprocess.run(asked, capture_output=True, text=True)
     return "tls-cert-file" in said.stdout + said.stderr
 
@@ -165,8 +165,7 @@ def some_server(folder: Path) -> Iterator[str]:
 @contextmanager
 def one_node_cluster(folder: Path, binary: Path) -> Iterator[str]:
     """A server in cluster mode that serves every slot: it refuses what a cluster would refuse."""
-    options = ("--cluster-enabled", "yes", "--cluster-port", str(_free_port()))
-    server = RedisServer(folder, *options, binary=binary)
+    server = RedisServer(folder, "--cluster-enabled", "yes", binary=binary)
     server.start()
     try:
         with server.client() as client:
@@ -211,10 +210,3 @@ def _pings(client: redis.Redis) -> bool:
         return bool(client.ping())
     except redis.RedisError:
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from langgraph_sdk import get_sync_client
 
 import batonpass as bp
 from tests.cli.commandline import CommandLine
+from tests.harness.ports import take_port
 from tests.harness.waiting import wait_until
 
 _PROGRAM = os.environ.get("LANGGRAPH_CLI") or shutil.which("langgraph")
@@ -77,9 +77,7 @@ class DevServer:
     def start(self) -> None:
         """Start it on a free port, and wait until it answers."""
         assert _PROGRAM is not None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
+        port = str(take_port())
         environment = {name: value for name, value in os.environ.items() if name != "BATONPASS_URL"}
         environment["PYTHONPATH"] = str(Path(bp.__file__).parents[1])
         with open(self._log, "w") as log:
