@@ -6,6 +6,8 @@ import threading
 import time
 from collections import Counter
 from itertools import combinations
+from multiprocessing import get_context
+from multiprocessing.queues import SimpleQueue
 
 import pytest
 
@@ -62,6 +64,17 @@ def test_ids_do_not_repeat() -> None:
     for thread in threads:
         thread.join()
     assert len(set(found)) == 20_000
+
+
+def test_the_child_of_a_fork_mints_ids_of_its_own() -> None:
+    mint("j")  # random digits for the next ones are at hand
+    context = get_context("fork")
+    theirs: SimpleQueue[list[str]] = context.SimpleQueue()
+    child = context.Process(target=lambda: theirs.put([mint("j")[-12:] for _ in range(200)]))
+    child.start()
+    here = {mint("j")[-12:] for _ in range(200)}
+    assert here.isdisjoint(theirs.get())
+    child.join()
 
 
 def test_later_ids_sort_later() -> None:
