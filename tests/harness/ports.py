@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-import random
+import os
+import secrets
 import socket
 import tempfile
 from contextlib import suppress
@@ -20,10 +21,10 @@ _claims: list[TextIO] = []
 
 def take_port() -> int:
     """A free port with another free one 10,000 above. No other process of the tests is given them meanwhile."""
-    folder = Path(tempfile.gettempdir()) / "batonpass-test-ports"
+    folder = Path(tempfile.gettempdir()) / f"batonpass-test-ports-{os.getuid()}"  # others' files could not be opened
     folder.mkdir(exist_ok=True)
     while True:
-        port = random.SystemRandom().choice(_OURS)  # the seed of a test must not lead two processes the same way
+        port = secrets.choice(_OURS)  # not `random`: a test's seed would lead two processes the same way
         claim = (folder / str(port)).open("w")
         with suppress(OSError):
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
