@@ -9,14 +9,11 @@ import socket
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
 
 # Systems give outgoing connections ports above these (Linux from 32,768, others from 49,152): a port from there may be
 # gone before the server has it, or while a killed one is away. The nodes of a cluster talk 10,000 above their own.
 _OURS = range(11_000, 21_000)
 _ABOVE = 10_000
-
-_claims: list[TextIO] = []
 
 
 def take_port() -> int:
@@ -25,14 +22,13 @@ def take_port() -> int:
     folder.mkdir(exist_ok=True)
     while True:
         port = secrets.choice(_OURS)  # not `random`: a test's seed would lead two processes the same way
-        claim = (folder / str(port)).open("w")
+        claim = os.open(folder / str(port), os.O_CREAT | os.O_RDWR)  # left open: the lock lasts as long as the process
         with suppress(OSError):
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _probe(port)
             _probe(port + _ABOVE)
-            _claims.append(claim)
             return port
-        claim.close()
+        os.close(claim)
 
 
 def _probe(port: int) -> None:
