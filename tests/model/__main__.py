@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.model", description=__doc__)
     parser.add_argument("--examples", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--fixed", action="store_true", help="the same examples every time")
+    parser.add_argument("--fixed", type=int, metavar="N", help="the examples of this number, the same every time")
     parser.add_argument("--no-cluster", dest="cluster", action="store_false", help="without a Redis Cluster")
     asked = parser.parse_args()
     logging.getLogger("batonpass.store").disabled = True  # to it forged leases look like a store that went back in time

@@ -161,14 +161,16 @@ def name(world: World, pick: Picks) -> None:
 
 @move(1)
 def import_(world: World, pick: Picks) -> None:
-    """Checkpoints of a copy, the second, if there is one, behind the first."""
-    thread = pick.of([*COPIES, FREE])
+    """Checkpoints of a copy, the second, if there is one, behind the first. Where they were elsewhere comes after all
+    that is here, as in a bundle."""
+    thread, count = pick.of([*COPIES, FREE]), pick.below(3)
     made = [world.new(pick, thread)]
     if pick.below(2):
         made.append(world.new(pick, thread, base=made[0].id))
     parents = [pick.of(["", pick.new_of(world.checkpoints)]), made[0].id]
-    stamps = [c.Stamp(2 * n + 1, world.model.clock.now - n, pick.of(["", f"old {n}"])) for n in range(len(made))]
-    world.say(c.Import(thread, pick.below(3), made, parents[: len(made)], stamps if pick.one_in(3) else ()))
+    places = [count + 2 * n + 1 for n in range(len(made))]
+    stamps = [c.Stamp(at, world.model.clock.now - at, pick.of(["", f"old {at}"])) for at in places]
+    world.say(c.Import(thread, count, made, parents[: len(made)], stamps if pick.one_in(3) else ()))
 
 
 @move(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from batonpass.coordinator.operations import _OPERATIONS
@@ -14,18 +14,19 @@ from tests.model.stores import Stores
 from tests.model.world import Tally
 
 
-def run_examples(stores: Stores, examples: int, steps: int, *, fixed: bool) -> Tally:
-    """Drive all stores; how often each command ended how. `fixed` examples are the same every time."""
+def run_examples(stores: Stores, examples: int, steps: int, *, fixed: int | None) -> Tally:
+    """Drive all stores; how often each command ended how. With a number in `fixed`, the examples are those of that
+    number every time."""
     tally: Tally = Counter()
     machine: Any = lambda: Machine(stores, tally)  # noqa: E731 - declared as a class, called as a factory
     run_state_machine_as_test(
-        machine,
+        machine if fixed is None else seed(fixed)(machine),
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
             deadline=None,
             database=None,
-            derandomize=fixed,
+            derandomize=fixed is not None,
             phases=[Phase.generate, Phase.shrink],
             report_multiple_bugs=False,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.capabilities import note
@@ -9,13 +11,26 @@ from tests.harness.ram import ram_folder
 from tests.harness.redis import RedisServer
 from tests.model.running import never_done, run_examples
 from tests.model.stores import Stores
+from tests.model.world import Tally
+
+# In parts, which run side by side.
+PARTS, EXAMPLES, STEPS = range(3), 100, 50
 
 
 @pytest.mark.timeout(600)
-def test_every_store_is_as_the_model(redis_server: str) -> None:
+@pytest.mark.parametrize("part", PARTS)
+def test_every_store_is_as_the_model(part: int, redis_server: str) -> None:
     note("sqlite")
     with ram_folder() as folder:
-        tally = run_examples(Stores(folder, redis=redis_server), examples=300, steps=50, fixed=True)
+        assert run_examples(Stores(folder, redis=redis_server), EXAMPLES, STEPS, fixed=part)
+
+
+@pytest.mark.timeout(600)
+def test_these_examples_carry_out_every_command() -> None:
+    """Here on the model alone: the others do the same."""
+    tally: Tally = Counter()
+    for part in PARTS:
+        tally += run_examples(Stores(), EXAMPLES, STEPS, fixed=part)
     assert never_done(tally) == set()
 
 
@@ -24,4 +39,4 @@ def test_every_store_is_as_the_model(redis_server: str) -> None:
 def test_so_does_valkey(own_redis: RedisServer) -> None:
     with own_redis.client() as server:
         server.config_set("appendfsync", "no")
-    run_examples(Stores(redis=own_redis.url), examples=40, steps=50, fixed=True)
+    assert run_examples(Stores(redis=own_redis.url), examples=40, steps=STEPS, fixed=len(PARTS))
