@@ -20,6 +20,7 @@ def made_by(version: int, path: Path, newer: Path) -> None:
         if number <= version:
             (folder / file.name).write_text(file.read_text())
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA page_size = 2048")
         bring_up_to_date(db, str(path), folder)
         db.execute("ATTACH ? AS newer", (str(newer),))
         for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
