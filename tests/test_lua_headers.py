@@ -49,7 +49,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.Find(USER, USER, USER),
     c.Places(USER, USER, (USER, USER), 5, True),
     c.Places(USER, None),
-    c.Walk(USER, USER, USER, 5),
+    c.Walk(USER, USER, USER, 5, mint("c")),
     c.OfRun("d" * 32, 5),
     c.Drop(USER, (mint("c"), mint("c"))),
     c.WriteItems(

@@ -74,12 +74,14 @@ class Places(Command[list[PlaceRow]]):
 @dataclass(frozen=True, slots=True)
 class Walk(Command[list[PlaceRow]]):
     """The checkpoint of a place and its ancestors, nearest first, with state and writes, except what is in logs. May
-    stop before `limit` if that is much. Then go on from the last one's parent."""
+    stop before `limit` if that is much. Then go on from the last one's parent. `until` is the id of a checkpoint that
+    is the last of them, if it is met."""
 
     thread: str
     scope: str
     key: str
     limit: int = 100
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)

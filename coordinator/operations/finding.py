@@ -11,7 +11,7 @@ from ..records import Records
 from ..rows import CheckpointRow, CommitLine, PlaceRow, Write
 from ..seals import read_commit
 from .checkpoints import whole
-from .travel import hidden
+from .travel import has_expired
 
 # Bytes of records after which a walk stops, to limit its answer.
 _ENOUGH = 65_536
@@ -47,25 +47,34 @@ def walk(records: Records, command: Walk) -> list[PlaceRow]:
     size = 0
     for place, first in records.placed(command.thread, command.scope, 1, key=command.key, whole=True):
         row: CheckpointRow | None = first
+        commit = _commit(first)
         while row is not None and len(found) < command.limit and size <= _ENOUGH:
             writes = records.writes(command.thread, place.scope, place.key)
             found.append(PlaceRow(place, row, writes))
             size += len(row.header) + len(row.state) + len(row.native) + sum(len(write.data) for write in writes)
-            row, commit = _parent(records, row)
+            if row.id == command.until:
+                break
+            row, commit = _parent(records, row, commit)
             place = commit.place if commit and commit.place else place
     return found
 
 
-def _parent(records: Records, row: CheckpointRow) -> tuple[CheckpointRow | None, CommitLine | None]:
-    """A checkpoint's parent and that one's commit line. Nothing if the walk ends there."""
+def _commit(row: CheckpointRow) -> CommitLine | None:
     try:
-        parent = records.checkpoint(read_commit(row.commit, row.id).parent)
-        if parent is None or parent.thread != row.thread or hidden(records, parent):
-            return None, None
-        commit = read_commit(parent.commit, parent.id)
+        return read_commit(row.commit, row.id)
     except Corrupted:
+        return None
+
+
+def _parent(
+    records: Records, row: CheckpointRow, commit: CommitLine | None
+) -> tuple[CheckpointRow | None, CommitLine | None]:
+    """A checkpoint's parent and that one's commit line. Nothing if the walk ends there."""
+    parent = records.checkpoint(commit.parent) if commit else None
+    found = _commit(parent) if parent is not None and parent.thread == row.thread else None
+    if parent is None or found is None or found.place is None or has_expired(records, parent, found):
         return None, None
-    return (parent, commit) if commit.place else (None, None)
+    return parent, found
 
 
 def read_spans(records: Records, command: ReadSpans) -> list[bytes]:

@@ -21,7 +21,11 @@ NAMES = 500
 def hidden(records: Records, row: CheckpointRow) -> bool:
     """Whether a checkpoint has expired, freed or not. A named one never does. Nor one whose commit line was damaged so
     that it says it: whoever reads that notices."""
-    commit = read_commit(row.commit, row.id)
+    return has_expired(records, row, read_commit(row.commit, row.id))
+
+
+def has_expired(records: Records, row: CheckpointRow, commit: CommitLine) -> bool:
+    """The same, where its commit line is known."""
     if row.name or not 0 < commit.expires <= records.now:
         return False
     return is_sealed(row.id, row.header, commit)

@@ -56,7 +56,7 @@ def places_args(m: c.Places) -> list[Arg]:
 
 def walk_args(m: c.Walk) -> list[Arg]:
     """As walk.lua takes it."""
-    return [digest(m.thread), m.thread, _spot(m.scope, m.key), m.limit]
+    return [digest(m.thread), m.thread, _spot(m.scope, m.key), m.limit, m.until]
 
 
 # reading

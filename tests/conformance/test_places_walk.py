@@ -34,6 +34,16 @@ def test_a_page_at_a_time(bench: Bench) -> None:
         assert found == keys[::-1]
 
 
+def test_it_ends_at_a_checkpoint(bench: Bench) -> None:
+    run = Places(bench)
+    ids = run.line("a", "b", "c", "d")
+    for at, (key, end) in enumerate(zip("abcd", ids, strict=True)):
+        assert [row.place.key for row in bench.do(c.Walk("run", "", "d", until=end))] == list("dcba")[: 4 - at], key
+    aside = run.put("e", "a")
+    assert [row.place.key for row in bench.do(c.Walk("run", "", "d", until=aside))] == ["d", "c", "b", "a"]
+    assert [row.place.key for row in bench.do(c.Walk("run", "", "d", limit=2, until=ids[0]))] == ["d", "c"]
+
+
 def test_what_is_not_there_ends_it(bench: Bench) -> None:
     run = Places(bench)
     ids = run.line("a", "b", "c", "d")

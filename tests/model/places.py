@@ -82,7 +82,7 @@ def find(world: World, pick: Picks) -> None:
         c.Find(thread, place.scope, place.key),
         c.Find(thread, place.scope),
         c.Places(thread, scope, before, limit, bool(pick.below(2))),
-        c.Walk(thread, place.scope, place.key, limit),
+        c.Walk(thread, place.scope, place.key, limit, pick.of(["", pick.new_of(world.checkpoints, 8)])),
         c.OfRun(place.run),
     ]
     world.ask(reads[which])

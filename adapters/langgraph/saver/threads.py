@@ -150,9 +150,11 @@ class Threads:
         collected: dict[str, list[PendingWrite]] = {channel: [] for channel in channels}
         seeds: dict[str, Any] = {}
         seen: set[str] = set()
+        # Where it ended the last time: where the values were kept as a whole, and most often still are.
+        end = self._shared.recent.get((thread, scope, SEEDS))
         first = True
         while key and key not in seen and len(seeds) < len(collected):
-            walk: list[PlaceRow] = yield Walk(thread, scope, key, places.PAGE)
+            walk: list[PlaceRow] = yield Walk(thread, scope, key, until=end.id if end else "")
             rows = [row for row in walk if row.place.scope == scope and row.place.key not in seen]
             if not rows:
                 break
