@@ -1,4 +1,8 @@
-"""States that an older version of an agent saved are read as its current version's. What is stored stays as it is."""
+"""States that an older version of an agent saved are read as its current version's. What is stored stays as it is.
+
+A client without an app knows all that are left in the process, and an error's traceback may leave one. So the agent has
+a name that no other test uses.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +22,13 @@ def desk(version: int, *steps: int) -> bp.App:
     """An app whose agent has states of that version, and migrations from those that are named."""
     app = bp.App(f"desk {version}")
 
-    @app.agent("write", accepts=bp.State, returns=bp.State, state_version=version)
-    def write(state: bp.State) -> bp.State:
+    @app.agent("grow", accepts=bp.State, returns=bp.State, state_version=version)
+    def grow(state: bp.State) -> bp.State:
         return state
 
     for step in steps:
 
-        @app.migration("write", from_version=step)
+        @app.migration("grow", from_version=step)
         def migrate(state: dict[str, Any], step: int = step) -> dict[str, Any]:
             return {**state, "seen": [*state.get("seen", []), step]}
 
@@ -33,7 +37,7 @@ def desk(version: int, *steps: int) -> bp.App:
 
 def save(bench: Bench, version: int, **more: Any) -> Any:
     face = bench.face(desk(version))
-    return bench.run(face.save(thread="run", agent="write", **{"state": {"text": "a"}, **more}))
+    return bench.run(face.save(thread="run", agent="grow", **{"state": {"text": "a"}, **more}))
 
 
 def test_one_step_for_each_version(bench: Bench) -> None:
@@ -49,13 +53,13 @@ def test_one_step_for_each_version(bench: Bench) -> None:
 
 def test_a_newer_state_than_is_known(bench: Bench) -> None:
     saved = save(bench, 3)
-    with bench.refused(bp.BadSetup, "version 3 of agent 'write', but only versions up to 2 are known here"):
+    with bench.refused(bp.BadSetup, "version 3 of agent 'grow', but only versions up to 2 are known here"):
         bench.run(bench.face(desk(2, 1)).restore(saved.id))
 
 
 def test_a_missing_step(bench: Bench) -> None:
     saved = save(bench, 1)
-    with bench.refused(bp.BadSetup, r"write @app.migration\('write', from_version=2\)"):
+    with bench.refused(bp.BadSetup, r"write @app.migration\('grow', from_version=2\)"):
         bench.run(bench.face(desk(3, 1)).restore(saved.id))
 
 
@@ -86,24 +90,24 @@ def test_forks_go_on_from_what_is_read(bench: Bench) -> None:
 def test_changes_do_not_mix_versions(bench: Bench) -> None:
     save(bench, 1)
     face = bench.face(desk(2, 1))
-    with bench.refused(bp.BadSetup, "of version 1, agent 'write' has version 2"):
-        bench.run(face.save(thread="run", agent="write", changes={"text": "b"}))
+    with bench.refused(bp.BadSetup, "of version 1, agent 'grow' has version 2"):
+        bench.run(face.save(thread="run", agent="grow", changes={"text": "b"}))
     state = bench.run(face.latest(thread="run")).state
-    bench.run(face.save(thread="run", agent="write", state=state))
-    made = bench.run(face.save(thread="run", agent="write", changes={"text": "b"}))
+    bench.run(face.save(thread="run", agent="grow", state=state))
+    made = bench.run(face.save(thread="run", agent="grow", changes={"text": "b"}))
     assert (made.state, made.version) == ({"text": "b", "seen": [1]}, 2)
-    with bench.refused(bp.BadSetup, "of version 2, agent 'write' has version 1 here: this program is older: update it"):
-        bench.run(bench.face(desk(1)).save(thread="run", agent="write", changes={"text": "c"}))
+    with bench.refused(bp.BadSetup, "of version 2, agent 'grow' has version 1 here: this program is older: update it"):
+        bench.run(bench.face(desk(1)).save(thread="run", agent="grow", changes={"text": "c"}))
 
 
 def test_a_worker_goes_on_from_it(bench: Bench) -> None:
     """A deploy in the middle of a job: the new worker's agent gets a state of its own version."""
-    bench.submit()
-    [old] = bench.claim()
+    bench.submit("grow")
+    [old] = bench.claim(agent="grow")
     session = LeaseSession(bench.store, old, desk(1))
     bench.each(lambda: session.save(_snapshot()), lambda: session.asave(_snapshot()))
     bench.do(c.Release(session.fence))
-    [new] = bench.claim()
+    [new] = bench.claim(agent="grow")
     resumed = LeaseSession(bench.store, new, desk(2, 1))
     assert resumed.checkpoint is not None
     assert (resumed.checkpoint.state, resumed.checkpoint.version) == ({"text": "a", "seen": [1]}, 2)
@@ -123,7 +127,7 @@ def test_declarations_that_can_not_be(version: int, steps: list[int]) -> None:
 
 
 def test_no_two_for_one_version() -> None:
-    with pytest.raises(bp.BadSetup, match="two migrations of agent 'write' from version 1"):
+    with pytest.raises(bp.BadSetup, match="two migrations of agent 'grow' from version 1"):
         desk(2, 1, 1)
     with pytest.raises(bp.BadSetup, match="versions start at 1"):
         desk(0)
