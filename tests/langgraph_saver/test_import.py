@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import subprocess
 import sys
@@ -36,16 +37,27 @@ pytestmark = pytest.mark.capability("langgraph")
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """The URL of a PostgreSQL database with the savers' tables."""
+    """The URL of a PostgreSQL database that stays empty."""
     programs = postgres.binaries()
     if programs is None:
         pytest.skip("PostgreSQL is not installed")
+    with postgres.running(programs) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_database(postgres_server: str) -> str:
+    """The URL of a test's own PostgreSQL database, with the savers' tables."""
+    import psycopg
     from langgraph.checkpoint.postgres import PostgresSaver
 
-    with postgres.running(programs) as url:
-        with PostgresSaver.from_conn_string(url) as saver:
-            saver.setup()
-        yield url
+    name = f"test_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    url = postgres_server.replace("/postgres?", f"/{name}?")
+    with PostgresSaver.from_conn_string(url) as saver:
+        saver.setup()
+    return url
 
 
 @contextmanager
@@ -69,7 +81,7 @@ def file(tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def source(request: pytest.FixtureRequest, file: str) -> str:
-    return file if request.param == "sqlite" else str(request.getfixturevalue("postgres_server"))
+    return file if request.param == "sqlite" else str(request.getfixturevalue("postgres_database"))
 
 
 @pytest.fixture
@@ -256,18 +268,17 @@ def test_it_grows_as_a_thread_of_ours_does(file: str, sqlite_url: str, tmp_path:
     assert imported < 1.2 * made
 
 
-def test_a_newer_postgres(postgres_server: str, run: CommandLine) -> None:
+def test_a_newer_postgres(postgres_database: str, run: CommandLine) -> None:
     import psycopg
 
-    with psycopg.connect(postgres_server) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS newer CASCADE")
+    with psycopg.connect(postgres_database) as connection:
         connection.execute("CREATE SCHEMA newer")
         for table in ("checkpoints", "checkpoint_writes", "checkpoint_migrations"):
             connection.execute(f"CREATE TABLE newer.{table} AS SELECT * FROM {table} LIMIT 0".encode())
         connection.execute("INSERT INTO newer.checkpoint_migrations VALUES (900)")
-        connection.execute("CREATE SCHEMA IF NOT EXISTS nothing")
+        connection.execute("CREATE SCHEMA nothing")
     for schema, told in (("newer", "has version 900 of its tables"), ("nothing", "holds no checkpoints")):
-        url = f"{postgres_server}&options=-csearch_path%3D{schema}"
+        url = f"{postgres_database}&options=-csearch_path%3D{schema}"
         assert told in run("import-langgraph", url).complaint
     complaint = run("import-langgraph", "postgresql://someone:secret@127.0.0.1:9/none").complaint
     assert "can't be opened" in complaint
