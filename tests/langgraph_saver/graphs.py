@@ -28,12 +28,12 @@ class Trace(TypedDict, total=False):
     answers: Annotated[list[Any], operator.add]
 
 
-def _together(before: list[str], writes: Sequence[list[str]]) -> list[str]:
+def together(before: list[str], writes: Sequence[list[str]]) -> list[str]:
     return [*before, *(item for write in writes for item in write)]
 
 
 class Delta(TypedDict, total=False):
-    lines: Annotated[list[str], DeltaChannel(_together, snapshot_frequency=4)]
+    lines: Annotated[list[str], DeltaChannel(together, snapshot_frequency=4)]
     turns: int
 
 
