@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
 from batonpass.adapters.langgraph import BatonpassSaver
 from batonpass.adapters.langgraph.internals import is_visible
@@ -145,29 +146,33 @@ def test_what_a_user_has_is_nobody_elses(saver: BatonpassSaver, thread: str) -> 
 @pytest.mark.parametrize("goes", [False, True], ids=["", "one goes"])
 @pytest.mark.parametrize("read", [False, True], ids=["put", "read"])
 @pytest.mark.parametrize("size", [1, 40])
+@pytest.mark.parametrize("delta", [False, True], ids=["", "delta"])
 def test_a_channel_without_a_new_version_is_as_it_was(
-    goes: bool, read: bool, size: int, allowing: BatonpassSaver, thread: str
+    goes: bool, read: bool, size: int, delta: bool, allowing: BatonpassSaver, thread: str
 ) -> None:
     """A reducer that changes its argument does so while the checkpoint before is being put. A graph that continues from
-    that checkpoint would make the change twice. The same with values that our codec can't pack."""
+    that checkpoint would make the change twice. The same with values that our codec can't pack, and in a checkpoint
+    that has the whole value of a delta channel, and shares most with the one before it that had."""
     saver = allowing
     at: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     values: dict[str, Any] = {"box": {"a": [1]}, "list": messages(size), "odd": [Odd(1)], "set": {1}, "gone": 1}
     versions: dict[str, Any] = dict.fromkeys(values, saver.get_next_version(None, None))
 
-    def step(*new: str) -> Any:
-        versions.update({name: saver.get_next_version(versions[name], None) for name in new})
-        checkpoint: Any = {**empty_checkpoint(), "channel_values": dict(values), "channel_versions": dict(versions)}
-        return saver.put(at, checkpoint, {"source": "loop"}, {name: versions[name] for name in new})
+    def step(*new: str, **whole: Any) -> Any:
+        versions.update({name: saver.get_next_version(versions.get(name), None) for name in (*new, *whole)})
+        now = {**values, **whole}
+        checkpoint: Any = {**empty_checkpoint(), "channel_values": now, "channel_versions": dict(versions)}
+        return saver.put(at, checkpoint, {"source": "loop"}, {name: versions[name] for name in (*new, *whole)})
 
     def told() -> Any:
         found = saver.get_tuple(at)
         assert found is not None
         return found.checkpoint["channel_values"]
 
-    for _ in range(3):
+    whole: dict[str, Any] = {"lines": _DeltaSnapshot(["a line"])} if delta else {}
+    for number in range(3):
         values["list"] = [*values["list"], HumanMessage("more", id=str(len(values["list"])))]
-        at = step("list")
+        at = step("list", **({} if number else whole))
     before = told()
     assert before == values
     if read:
@@ -179,8 +184,8 @@ def test_a_channel_without_a_new_version_is_as_it_was(
     values["list"].append(HumanMessage("early", id="early"))
     values["odd"].append(Odd(2))
     values["set"] = {1, 2}
-    at = step("set")
-    assert told() == {**before, "set": {1, 2}}
+    at = step("set", **whole)
+    assert told() == {**before, "set": {1, 2}, **whole}
     at = step("box", "list", "odd")
     assert told() == values
     saver._shared.renew()

@@ -17,7 +17,7 @@ from ....contracts.checkpoint import Checkpoint as Stored
 from ....contracts.checkpoint import Snapshot
 from ....contracts.codec import Packed, pack
 from ....contracts.errors import Corrupted
-from ....coordinator.parts.nodes import Base, Branch, Inline, children_of
+from ....coordinator.parts.nodes import Base, Branch, Inline, Node, children_of
 from ....coordinator.parts.nodes import value as value_of
 from ..internals import is_branch, is_visible
 from ..serde.copying import copy_containers
@@ -106,6 +106,12 @@ class Record:
     def keeps_deltas(self) -> bool:
         """Whether it has the whole value of a delta channel."""
         return bool(self._deltas)
+
+    def keep(self, wrapper: Wrapper, base: Base, held: Held) -> None:
+        """Take what is the same in `base` from there, for a snapshot that shares with another checkpoint."""
+        kept = children_of(base.state)
+        for channel in (self._same(base, held) - set(held.deltas)) & kept.keys():
+            self._values[channel] = self._visible[channel] = kept_value(wrapper, held, kept, channel)
 
     def snapshot(
         self, wrapper: Wrapper, awkward: set[str], base: Base | None, held: Held | None
@@ -266,9 +272,10 @@ def held_of(checkpoint: Checkpoint, native: Any) -> Held:
     return Held(checkpoint["id"], None, nodes, _sent(values), versions, wrapped, deltas, _branches(values))
 
 
-def is_wrapped(held: Held, channel: str) -> bool:
-    """Whether a channel's value holds what LangGraph's serializer carries."""
-    return _state(channel) in held.wrapped
+def kept_value(wrapper: Wrapper, held: Held, kept: Mapping[str, Node], channel: str) -> Any:
+    """A channel's value from the nodes of a checkpoint's state."""
+    value = value_of(kept[channel])
+    return wrapper.unwrap(value) if _state(channel) in held.wrapped else value
 
 
 def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:

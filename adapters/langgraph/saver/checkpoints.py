@@ -18,7 +18,6 @@ from ....coordinator.calls.freeing import Freeing
 from ....coordinator.calls.places import Found, Putting
 from ....coordinator.commands import Fence, PutWrites
 from ....coordinator.parts.nodes import children_of
-from ....coordinator.parts.nodes import value as value_of
 from ....coordinator.parts.recent import Known, Recent, Spot
 from ....coordinator.parts.spans import Append
 from ....coordinator.parts.stored import NATIVE
@@ -28,7 +27,7 @@ from ....coordinator.store import Store
 from ..configs import config_of
 from ..handles import Handles
 from ..internals import is_branch, is_visible
-from ..record.checkpoint import Held, Record, checkpoint_of, held_of, is_wrapped
+from ..record.checkpoint import Held, Record, checkpoint_of, held_of, kept_value
 from ..record.compact import is_unique
 from ..record.pending_writes import PackedWrite, read_pending
 from ..record.reading import Reading
@@ -98,8 +97,11 @@ class Checkpoints:
             writes=_writes_of_put(taken, held.given if held and held.key == parent else b""),
         )
         record = Record(scope, checkpoint, metadata, parent, held, new)
-        if record.keeps_deltas:  # its value shares most with the last one that was kept, several checkpoints ago
-            known = self.recent.get((thread, scope, DELTAS)) or known
+        deltas = self.recent.get((thread, scope, DELTAS)) if record.keeps_deltas else None
+        if deltas is not None:  # its value shares most with the last one that was kept, several checkpoints ago
+            if known is not None and known.id != deltas.id:
+                record.keep(wrapper, known.make(), known.held)
+            known = deltas
         made, held = yield from self._put(putting, record, wrapper, known)
         if START in checkpoint["channel_values"]:
             held.given = made.new.native
@@ -135,7 +137,7 @@ class Checkpoints:
         same = [channel for channel in unknown if held.versions.get(channel) == versions[channel]]
         found = {channel: held.branches[channel] for channel in same if channel in held.branches}
         found |= {
-            channel: wrapper.unwrap(value_of(kept[channel])) if is_wrapped(held, channel) else value_of(kept[channel])
+            channel: kept_value(wrapper, held, kept, channel)
             for channel in same
             if channel in kept and channel not in held.deltas
         }
