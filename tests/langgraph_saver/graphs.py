@@ -42,8 +42,9 @@ class Runner:
 
     def __init__(self, graph: Any, thread: str, side: str) -> None:
         self.graph = graph
+        self.thread = thread
+        self.side = side
         self.config: Any = {"configurable": {"thread_id": thread}}
-        self._side = side
 
     def run(self, given: Any, config: Any = None, **more: Any) -> Any:
         """What an invoke gives."""
@@ -58,7 +59,7 @@ class Runner:
 
     def history(self, **some: Any) -> list[Any]:
         """All states, or some, newest first."""
-        if self._side == "sync":
+        if self.side == "sync":
             return list(self.graph.get_state_history(self.config, **some))
 
         async def listed() -> list[Any]:
@@ -69,7 +70,7 @@ class Runner:
     def _do(
         self, sync: Callable[..., Any], coroutine: Callable[..., Coroutine[Any, Any, Any]], *args: Any, **more: Any
     ) -> Any:
-        return sync(*args, **more) if self._side == "sync" else asyncio.run(coroutine(*args, **more))
+        return sync(*args, **more) if self.side == "sync" else asyncio.run(coroutine(*args, **more))
 
 
 def chat(saver: BaseCheckpointSaver[Any], **options: Any) -> Any:

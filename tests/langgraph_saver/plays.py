@@ -59,6 +59,24 @@ class Play:
             ours, theirs = (_outcome(_history, each) for each in self._pair)
             if ours != theirs:
                 return self._said("the history", ours, theirs)
+        return self._leave_only_the_latest()
+
+    def _leave_only_the_latest(self) -> str | None:
+        """A copy tells the same, and after pruning its state does, also if it goes on."""
+        ours, theirs = self._pair
+        self.did.append("copy, prune and run")
+        if isinstance(self._saver, BatonpassSaver) and ours.history():
+            copy = Runner(ours.graph, f"{ours.thread} copy", ours.side)
+            self._saver.copy_thread(ours.thread, copy.thread)
+            if _outcome(_history, copy) != _outcome(_history, ours):
+                return self._said("the copy", _outcome(_history, copy), _outcome(_history, ours))
+            self._saver.prune([copy.thread])
+            ours = copy
+        given = {"trace": ["in"], "box": {"in": Point(x=0)}}
+        for do in (_now, lambda runner: runner.run(given, durability="sync"), _now):
+            mine, right = (_outcome(do, each) for each in (ours, theirs))
+            if mine != right:
+                return self._said("what is left", mine, right)
         return None
 
     def _act(self, act: str) -> list[Any]:
@@ -122,7 +140,11 @@ def _outcome(do: Callable[[Runner], Any], runner: Runner) -> Any:
 
 
 def _history(runner: Runner) -> Any:
-    return [told(runner.history()), told([runner.state(subgraphs=True)])]
+    return [told(runner.history()), _now(runner)]
+
+
+def _now(runner: Runner) -> Any:
+    return told([runner.state(subgraphs=True)])
 
 
 def main() -> None:
