@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -123,6 +124,20 @@ class Run:
         self.pids.append(pid)
         return pid
 
+    def freeze(self, pid: int) -> None:
+        """Stop a worker that is paused, but not in the middle of a transaction: SQLite's lock would stay with it, and
+        nobody could take over its job."""
+        os.kill(pid, signal.SIGSTOP)
+        while _is_locked(self.url):
+            os.kill(pid, signal.SIGCONT)
+            wait_for(lambda: not _is_locked(self.url), "the end of its transaction")
+            os.kill(pid, signal.SIGSTOP)
+
+    def wake(self, pid: int) -> None:
+        """Let it go on."""
+        self.log.path.with_name(f"{self.log.path.name}.gate").touch()
+        os.kill(pid, signal.SIGCONT)
+
     def end_worker(self, pid: int, sig: signal.Signals = signal.SIGKILL) -> int:
         if pid not in self.zygote.ended:
             with suppress(ProcessLookupError):  # it has ended, and that is about to be told
@@ -157,7 +172,10 @@ class Run:
                 job.answer(self._next_answer(job, answers))
             return info if info.state.ended or until() else None
 
-        return wait_for(ended, "the end of the job")  # type: ignore[no-any-return]
+        try:
+            return wait_for(ended, "the end of the job")  # type: ignore[no-any-return]
+        except AssertionError as error:
+            raise AssertionError(f"{error}; locked: {_is_locked(self.url)}\n{job.info()}\n{self.output()}") from None
 
     def _next_answer(self, job: bp.SyncJob[Any], answers: list[Any]) -> Any:
         asked = sum(event.type.endswith("suspended") for event in self._events(job))
@@ -166,6 +184,19 @@ class Run:
     def _events(self, job: bp.SyncJob[Any]) -> list[bp.Event]:
         with bp.connect(self.url, app=bp.App("reader")) as coordinator:
             return list(coordinator.events(job=job.id))
+
+
+def _is_locked(url: str) -> bool:
+    """Whether somebody who is not about to end holds a file's write lock."""
+    if not url.startswith("sqlite:///"):
+        return False
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=1, isolation_level=None)) as db:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        db.execute("ROLLBACK")
+    return False
 
 
 def repeated_too_often(run: Run, baseline: Counter[str]) -> list[str]:

@@ -8,7 +8,6 @@ write, or refused at it. In both cases the job's record, events and checkpoints 
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -79,6 +78,7 @@ def test_a_woken_zombie_changes_nothing(kind: str, run: Run) -> None:
     with bp.connect(run.url, app=run.module.app) as coordinator:
         job = run.submit(coordinator)
         run.finish(job, until=lambda: "paused" in run.log.read().of(zombie))
+        run.freeze(zombie)
         lease, thread = job.info().lease, job.info().thread
         assert lease is not None
         run.start_worker()
@@ -89,7 +89,7 @@ def test_a_woken_zombie_changes_nothing(kind: str, run: Run) -> None:
         frozen, before = run.log.of(zombie), kept(coordinator, thread)
         assert frozen[-1] == "paused"
 
-        os.kill(zombie, signal.SIGCONT)
+        run.wake(zombie)
         said = run.folder / "worker-0.out"
         wait_for(lambda: any(word in said.read_text() for word in ("refused:", "stopped, the lease")), "its insight")
         assert run.end_worker(zombie, signal.SIGTERM) == 0
