@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 
 def note(text: str) -> None:
@@ -29,10 +30,10 @@ def ran(label: str) -> None:
     if kill == f"pause:{label}":
         # The test freezes this process here. What follows runs when it is woken.
         note("paused")
-        while not os.path.exists(gate()):
+        while not gate(os.environ["BATONPASS_TEST_LOG"]).exists():
             time.sleep(0.01)
 
 
-def gate() -> str:
+def gate(log: str) -> Path:
     """The file that lets go on what is paused."""
-    return f"{os.environ['BATONPASS_TEST_LOG']}.gate"
+    return Path(f"{log}.gate")

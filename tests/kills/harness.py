@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import batonpass as bp
+from tests.apps.evidence import gate
+from tests.harness.files import is_locked
 
 LEASE = 1.0
 DEADLINE = 90.0
@@ -135,7 +136,7 @@ class Run:
 
     def wake(self, pid: int) -> None:
         """Let it go on."""
-        self.log.path.with_name(f"{self.log.path.name}.gate").touch()
+        gate(str(self.log.path)).touch()
         os.kill(pid, signal.SIGCONT)
 
     def end_worker(self, pid: int, sig: signal.Signals = signal.SIGKILL) -> int:
@@ -187,16 +188,9 @@ class Run:
 
 
 def _is_locked(url: str) -> bool:
-    """Whether somebody who is not about to end holds a file's write lock."""
-    if not url.startswith("sqlite:///"):
-        return False
-    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=1, isolation_level=None)) as db:
-        try:
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            return True
-        db.execute("ROLLBACK")
-    return False
+    """Whether a file's write lock stays with somebody."""
+    path = Path(url.removeprefix("sqlite:///"))
+    return url.startswith("sqlite:///") and is_locked(path, patience=1)
 
 
 def repeated_too_often(run: Run, baseline: Counter[str]) -> list[str]:

@@ -16,6 +16,7 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.sqlite.schema import FOLDER, bring_up_to_date, migrations
 from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import new_job
+from tests.harness.files import is_locked
 from tests.harness.waiting import wait_until
 from tests.sqlite.beside import finished, other, run, said, sound
 
@@ -123,22 +124,12 @@ def test_killed_in_the_middle(store: SqliteStore, path: Path, folder: Path, next
     assert process.stdin
     process.stdin.write("\n")
     process.stdin.flush()
-    wait_until(lambda: locked(path), what="the migration did not begin")
+    wait_until(lambda: is_locked(path), what="the migration did not begin")
     process.kill()
     process.communicate()
     assert version(path) == next_version - 1
     assert [row.id for row in store.call(c.ListJobs())] == [job_id]
     assert sound(path)
-
-
-def locked(path: Path) -> bool:
-    with other(path) as db:
-        try:
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            return True
-        db.execute("ROLLBACK")
-        return False
 
 
 def test_many_processes_at_once(store: SqliteStore, path: Path, folder: Path, next_version: int) -> None:

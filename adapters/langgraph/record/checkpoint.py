@@ -107,8 +107,9 @@ class Record:
         """Whether it has the whole value of a delta channel."""
         return bool(self._deltas)
 
-    def keep(self, wrapper: Wrapper, base: Base, held: Held) -> None:
-        """Take what is the same in `base` from there, for a snapshot that shares with another checkpoint."""
+    def take_same(self, wrapper: Wrapper, base: Base, held: Held) -> None:
+        """Take the channels that are the same in `base` from there (see `_same`), for a snapshot that shares with
+        another checkpoint."""
         kept = children_of(base.state)
         for channel in (self._same(base, held) - set(held.deltas)) & kept.keys():
             self._values[channel] = self._visible[channel] = kept_value(wrapper, held, kept, channel)

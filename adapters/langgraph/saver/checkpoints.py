@@ -100,7 +100,7 @@ class Checkpoints:
         deltas = self.recent.get((thread, scope, DELTAS)) if record.keeps_deltas else None
         if deltas is not None:  # its value shares most with the last one that was kept, several checkpoints ago
             if known is not None and known.id != deltas.id:
-                record.keep(wrapper, known.make(), known.held)
+                record.take_same(wrapper, known.make(), known.held)
             known = deltas
         made, held = yield from self._put(putting, record, wrapper, known)
         if START in checkpoint["channel_values"]:
