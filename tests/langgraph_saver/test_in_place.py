@@ -172,7 +172,8 @@ def test_a_channel_without_a_new_version_is_as_it_was(
     whole: dict[str, Any] = {"lines": _DeltaSnapshot(["a line"])} if delta else {}
     for number in range(3):
         values["list"] = [*values["list"], HumanMessage("more", id=str(len(values["list"])))]
-        at = step("list", **({} if number else whole))
+        values["odd"] = [*values["odd"], Odd(-number)]
+        at = step("list", "odd", **({} if number else whole))
     before = told()
     assert before == values
     if read:
