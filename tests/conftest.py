@@ -29,6 +29,7 @@ for _name, _value in {
     "CREWAI_TRACING_ENABLED": "false",
     "CREWAI_DISABLE_VERSION_CHECK": "true",
     "LANGSMITH_TRACING": "false",
+    "PYTHONWARNINGS": "ignore:Core Pydantic V1 functionality",  # LangChain, on Python 3.14
 }.items():
     os.environ.setdefault(_name, _value)
 keep_from_children()

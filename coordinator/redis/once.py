@@ -8,6 +8,8 @@ from typing import Any
 
 from redis.exceptions import ConnectionError as Lost
 
+from ..shielded import shielded
+
 
 class Once:
     """Calls `do` for all who ask until it ends: they share its end, or its error. One that stops waiting does not stop
@@ -22,7 +24,7 @@ class Once:
         if self._task is None:
             self._task = asyncio.create_task(self._done())
             self._task.add_done_callback(self._over)
-        await asyncio.shield(self._task)
+        await shielded(self._task)
 
     async def _done(self) -> None:
         try:
@@ -30,10 +32,8 @@ class Once:
         except asyncio.CancelledError:  # by `stop`: those who wait were not cancelled
             raise Lost("closed while it was opened") from None
 
-    def _over(self, task: asyncio.Task[None]) -> None:
+    def _over(self, _: asyncio.Task[None]) -> None:
         self._task = None
-        if not task.cancelled():
-            task.exception()  # marks it as seen, because there may be nobody left to see it
 
     async def stop(self) -> None:
         """Stop what is being done, because nobody needs it any more."""

@@ -16,6 +16,8 @@ from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from ..shielded import shielded
+
 T = TypeVar("T")
 # For how many seconds the thread waits for more to do. Meanwhile it keeps what it works with open.
 _IDLE = 2.0
@@ -84,7 +86,7 @@ class BatchThread(Generic[T]):
         if self._left:
             loop = asyncio.get_running_loop()
             for future in [each for each in self._left if each.get_loop() is loop]:
-                await asyncio.shield(future)
+                await shielded(future)
 
     def _work(self) -> None:
         while asked := self._next():

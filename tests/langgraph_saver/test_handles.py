@@ -123,6 +123,8 @@ def test_a_forgotten_close_neither_hangs_nor_leaks(shared_url: str) -> None:
         "error",
         "-W",
         "ignore::ResourceWarning:asyncio.sslproto",
+        "-W",
+        "ignore:Core Pydantic V1 functionality",  # LangChain, on Python 3.14
         "-c",
         _FORGETS,
         shared_url,

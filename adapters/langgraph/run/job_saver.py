@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
 
 from ....contracts.errors import Fenced
 from ....coordinator.session import Session
+from ....coordinator.shielded import shielded
 from ..configs import config_of
 from ..internals import CHECKPOINT_MAP, RESUMING
 from ..serde.values import Values
@@ -188,7 +189,7 @@ def _wait(earlier: Sequence[Future[None]]) -> None:
 
 async def _await(earlier: Sequence[Future[None]]) -> None:
     for each in earlier:
-        await asyncio.shield(asyncio.wrap_future(each))
+        await shielded(asyncio.wrap_future(each))
 
 
 def _enter(config: RunnableConfig, found: CheckpointTuple) -> None:
