@@ -95,7 +95,10 @@ def _stop(signum: int, frame: object) -> None:
 def _check_frameworks() -> None:
     for extra, package in {"langgraph": "langgraph", "crewai": "crewai", "autogen": "autogen_agentchat"}.items():
         if find_spec(package) is None:
-            raise bp.MissingExtra(f"the demo needs {package}: pip install 'batonpass[{extra}]', or [all] for all three")
+            hint = f"pip install 'batonpass[{extra}]', or [all] for all three"
+            if extra == "crewai" and sys.version_info >= (3, 14):
+                hint = "use Python 3.11 to 3.13, because CrewAI refuses to be installed on newer ones"
+            raise bp.MissingExtra(f"the demo needs {package}: {hint}")
 
 
 def _make(folder: Path) -> None:
