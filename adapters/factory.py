@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, Asyn
 from typing import Any, cast
 
 from ..contracts.agent import Agent
+from ..contracts.arity import signature
 from .borders import settle
 
 
@@ -29,4 +30,4 @@ async def built(agent: Agent[Any], context: Any) -> AsyncGenerator[Any]:
 
 def _takes_context(agent: Agent[Any]) -> bool:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(parameter.kind in positional for parameter in inspect.signature(agent.fn).parameters.values())
+    return any(parameter.kind in positional for parameter in signature(agent.fn).parameters.values())

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
+
+
+def signature(fn: Callable[..., Any]) -> inspect.Signature:
+    """A function's signature. Its annotations may name what only type checkers see: since Python 3.14 that is no error
+    of the function's, but one when they are read."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(fn, annotation_format=Format.FORWARDREF)
+    return inspect.signature(fn)
 
 
 def takes(fn: Callable[..., Any], number: int) -> bool:
     """Whether a function can be called with so many positional arguments. A builtin that doesn't say, such as `dict`,
     gets one."""
     try:
-        inspect.signature(fn).bind(*[None] * number)
+        signature(fn).bind(*[None] * number)
     except ValueError:
         return number == 1
     except TypeError:

@@ -103,7 +103,7 @@ def _context_names(graph: Pregel[Any, Any, Any, Any]) -> set[str]:
     """The fields of a graph's runtime context, which is a pydantic model, a dataclass or a TypedDict."""
     schema: Any = graph.context_schema
     if is_typeddict(schema):
-        return set(schema.__annotations__)
+        return {*schema.__required_keys__, *schema.__optional_keys__}
     fields: dict[str, Any] = getattr(schema, "model_fields", None) or getattr(schema, "__dataclass_fields__", {})
     return set(fields)
 
