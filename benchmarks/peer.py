@@ -42,6 +42,12 @@ class Peer:
             self._process.kill()
         await self._process.wait()
 
+    async def close(self) -> None:
+        """Kill it, and wait for its children, which hold its output. (A loop that ends leaves what is not read open.)"""
+        await self.kill()
+        assert self._process.stdout is not None
+        await asyncio.wait_for(self._process.stdout.read(), _PATIENCE)
+
 
 @asynccontextmanager
 async def peer(*arguments: str, environment: Mapping[str, str] | None = None) -> AsyncIterator[Peer]:
@@ -60,7 +66,7 @@ async def peer(*arguments: str, environment: Mapping[str, str] | None = None) ->
             raise RuntimeError(f"the measured process said {said!r}")
         yield made
     finally:
-        await made.kill()
+        await made.close()
 
 
 def worker_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 import redis
@@ -27,7 +28,7 @@ def test_it_runs_and_prints(
     assert results
     for result in results:
         if result["ours"] is None:  # a ratio of sizes, or the work of something idle, which has no time
-            assert result["ratio"] >= 0
+            assert math.isfinite(result["ratio"])  # the memory of a server may become less, for what others had there
             continue
         assert 0 <= result["ours"]["p50"] <= result["ours"]["p99"]
         assert result["ours"]["p50"] or "CPU" in result["what"]  # a quick run takes less CPU time than one tick
