@@ -43,7 +43,7 @@ class Peer:
         await self._process.wait()
 
     async def close(self) -> None:
-        """Kill it, and wait for its children, which hold its output. (A loop that ends leaves what is not read open.)"""
+        """Kill it, and wait for its children: they hold its output. (A loop that ends leaves what is not read open.)"""
         await self.kill()
         assert self._process.stdout is not None
         await asyncio.wait_for(self._process.stdout.read(), _PATIENCE)
