@@ -30,6 +30,9 @@ _MOST = 9
 # Some graphs never end by themselves.
 _SUPERSTEPS = 30
 _TRIES = 10
+# Characters of a history. A part gives its graph again what it was given: with several ways to it, each run has many
+# times as much as the one before, whatever saver keeps it.
+_MUCH = 1_000_000
 
 
 class Play:
@@ -59,6 +62,8 @@ class Play:
             ours, theirs = (_outcome(_history, each) for each in self._pair)
             if ours != theirs:
                 return self._said("the history", ours, theirs)
+            if len(repr(ours)) > _MUCH:
+                return None
         return self._leave_only_the_latest()
 
     def _leave_only_the_latest(self) -> str | None:
