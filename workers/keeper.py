@@ -128,7 +128,8 @@ class LeaseKeeper:
     def _give_back(self) -> None:
         """The store is back. Release the jobs that were given up meanwhile, so that their leases needn't run out. If
         another worker took one over, that doesn't count as a crash of ours. (A worker that was frozen, perhaps by the
-        job, did not try to renew in time. That still counts.)"""
+        job, did not try to renew in time. That still counts, except in the milliseconds of each heartbeat: whoever is
+        frozen in one has tried, and can't tell why no answer came.)"""
         with self._lock:
             self._cut_off = {lease: fence for lease, fence in self._cut_off.items() if lease not in self._held}
         for lease, fence in list(self._cut_off.items()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +37,12 @@ def taken_over(desk: Desk, times: int) -> None:
     wait_until(lambda: desk.ran()["a:two"] > times, timeout=DEADLINE, what="the takeover")
 
 
+def runs_out(job: bp.SyncJob[Done]) -> datetime:
+    lease = job.info().lease
+    assert lease
+    return lease.expires_at
+
+
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("agent", ["steps", "sync"])
 def test_a_worker_that_alone_is_cut_off_has_not_died(desk: Desk, own_redis: RedisServer, agent: str) -> None:
@@ -60,12 +67,15 @@ def test_a_worker_that_alone_is_cut_off_has_not_died(desk: Desk, own_redis: Redi
 
 @pytest.mark.timeout(240)
 def test_one_that_was_frozen_counts_as_dead(desk: Desk) -> None:
-    """The job may be what froze it."""
+    """The job may be what froze it. It is frozen just after a heartbeat, since one that is frozen in the middle of a
+    heartbeat can't know that: it has tried to renew its lease in time, and no answer came."""
     with bp.connect(desk.url, app=app) as coordinator:
         frozen = desk.serving("steps", *LEASE)
         job = coordinator.submit("steps", Task(text="a"), returns=Done)
         desk.wait_for("a:two")
         desk.serving("steps", *LEASE)
+        until = runs_out(job)
+        wait_until(lambda: runs_out(job) != until, timeout=DEADLINE, what="a heartbeat")
         frozen.send(signal.SIGSTOP)
         taken_over(desk, 1)
         frozen.send(signal.SIGCONT)
