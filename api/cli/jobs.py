@@ -209,14 +209,17 @@ def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
             payload = handle.payload()
         except Corrupted:
             info = without_payload(info)
-    return described(info, payload, handle.result(timeout=0) if info.state == JobState.COMPLETED else None)
+    return with_values(info, payload, handle.result(timeout=0) if info.state == JobState.COMPLETED else None)
 
 
-def described(info: JobInfo, payload: Any = None, result: Any = None) -> dict[str, Any]:
-    """A job as `as_dict` and --json have it, with its payload and result if they are known."""
-    about = {**asdict(info), "state": str(info.state), "contract": str(info.contract)}
-    known = {"payload": payload, "result": result}
-    return about | {name: _values(each) for name, each in known.items() if each is not None}
+def described(info: JobInfo) -> dict[str, Any]:
+    """A job as `as_dict` and --json have it."""
+    return {**asdict(info), "state": str(info.state), "contract": str(info.contract)}
+
+
+def with_values(info: JobInfo, payload: Any, result: Any) -> dict[str, Any]:
+    """The same with its payload and its result, None if it is not known."""
+    return described(info) | {"payload": values_of(payload), "result": values_of(result)}
 
 
 def without_payload(info: JobInfo) -> JobInfo:
@@ -224,7 +227,10 @@ def without_payload(info: JobInfo) -> JobInfo:
     return replace(info, unreadable=(*info.unreadable, "payload"))
 
 
-def _values(contract: Any) -> dict[str, Any]:
+def values_of(contract: Any) -> dict[str, Any] | None:
+    """What a payload or result holds, to be shown as JSON."""
+    if contract is None:
+        return None
     try:
         return contract.model_dump(mode="json") if hasattr(contract, "model_dump") else dict(contract)
     except ValueError:  # a `State` may have a value that pydantic can't write as JSON

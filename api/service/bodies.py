@@ -7,13 +7,23 @@ from datetime import datetime
 from math import isfinite
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError, from_json
 from starlette.requests import ClientDisconnect, Request
 
 from batonpass.contracts.bounds import MAX_PAYLOAD
 from batonpass.contracts.guard import Guard
-from batonpass.contracts.job import OnBusy, Priority
+from batonpass.contracts.job import JobState, OnBusy, Priority
 from batonpass.contracts.options import SubmitOptions
 
 from .refusing import BadRequest
@@ -22,7 +32,7 @@ _MOST = 1000  # questions, jobs or checkpoints in one page
 _LONGEST = 60  # seconds that a request may wait: proxies give up about then
 
 B = TypeVar("B", bound=BaseModel)
-W = TypeVar("W", bound="_Query")
+W = TypeVar("W", bound="Query")
 
 
 def _time(given: object) -> object:
@@ -41,14 +51,16 @@ _Deadline = Annotated[
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 class Answer(_Body):
-    """An answer, and the id of the question that is meant."""
+    """An answer to a job's question."""
 
     answer: Any
+    """What the question's schema accepts."""
     question: str | None = None
+    """The question that is meant. The answer is refused if the job asks another one by now."""
 
 
 class Limits(_Body):
@@ -66,29 +78,45 @@ class Limits(_Body):
 
 
 class Redrive(_Body):
-    """What to change before a failed job continues: its payload, values of its state by key, its limits."""
+    """What to change before a failed job continues."""
 
     payload: dict[str, Any] | None = None
+    """Instead of its payload."""
     changes: dict[str, Any] | None = None
+    """Values of its state, by key."""
     guard: Limits | None = None
+    """Instead of its limits."""
 
 
 class Submission(_Body):
-    """A job: what the agent is given, and the options that `submit` takes. Durations are seconds, times are text."""
+    """A job: what the agent is given, and the options that `submit` takes."""
 
     agent: str
     payload: dict[str, Any]
+    """What the agent's contract accepts: see its `schema` among the agents."""
     key: str | None = None
+    """Idempotency key: a known key returns the first job."""
     key_ttl: float | None = None
+    """For how many seconds the key is known."""
     thread: str | None = None
+    """Run on this thread instead of a new one."""
     delay: float | None = None
+    """Start after so many seconds."""
     at: _Time | None = None
+    """Start at this time."""
     priority: Priority | None = None
+    """Run before or after other jobs, at every agent."""
     expires: float | None = None
+    """Fail if no worker starts it within so many seconds."""
     deadline: _Deadline | None = None
+    """Fail if it has not ended within so many seconds, or by a time."""
     guard: Limits | None = None
+    """Its limits."""
     trace: dict[str, str] | None = None
+    """The caller's trace context, instead of the request's headers `traceparent`, `tracestate` and `baggage`."""
     on_busy: OnBusy | None = None
+    """If another job runs on the thread: be refused, wait for it, or cancel it and continue from its last checkpoint
+    ("interrupt") or from where it began ("rollback")."""
 
     @property
     def options(self) -> SubmitOptions:
@@ -103,64 +131,81 @@ class Nothing(_Body):
     """No body, or an empty object."""
 
 
-class _Query(BaseModel):
+class Query(BaseModel):
     """The parameters of a request."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
-class All(_Query):
+class All(Query):
     """No parameters, because everything is listed."""
 
 
-class Show(_Query):
-    """For how many seconds to wait for the job's end."""
+class Show(Query):
+    """How a job is shown."""
 
     wait: float = Field(default=0, ge=0, le=_LONGEST)
+    """Seconds to wait for the job's end."""
 
 
-class _Wanted(_Query):
+class _Wanted(Query):
     """What is wanted."""
 
     agent: str | None = None
+    """Only at, or of, this agent."""
 
 
 class _Page(_Wanted):
-    limit: int = 50
+    limit: Annotated[int, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MOST})] = 50
+    """The most in one page."""
 
 
 class Questions(_Page):
     """Which questions are wanted."""
 
     assignee: str | None = None
+    """Only what this person is asked."""
     after: str | None = None
+    """The last page's last question."""
 
 
 class Jobs(_Page):
     """Which jobs are wanted."""
 
-    state: str | None = None
+    state: Annotated[str, WithJsonSchema({"type": "string", "enum": list(JobState)})] | None = None
+    """Only jobs in this state."""
     parent: str | None = None
+    """Only this job's children."""
     before: str | None = None
+    """The last page's last job."""
 
 
 class Timeline(_Page):
-    """Which checkpoints are wanted, of a thread or of the one that a job runs on."""
+    """Which checkpoints are wanted."""
 
     thread: str
+    """A thread, or a job, whose thread is meant."""
     step: str | None = None
+    """Only of this step."""
     framework: str | None = None
+    """Only of this framework."""
     named: bool = False
+    """Only the ones that have a name."""
     before: str | None = None
+    """The last page's last checkpoint."""
 
 
 class Events(_Wanted):
-    """Which events are wanted. `types` has commas between."""
+    """Which events are wanted."""
 
     job: str | None = None
+    """Only this job's."""
     thread: str = ""
+    """Only this thread's."""
     types: str = ""
+    """Only these types, with commas between, such as `job.*,schedule.failed`."""
     after: str = ""
+    """The last page's cursor. Without it, from the first event that is kept."""
 
 
 async def body(request: Request, form: type[B]) -> B:

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 import batonpass as bp
 
 from ..workers.serving import DEADLINE, Ask, Reply
+from .documented import Documented
 
 TOKEN = "a-token-of-the-tests"
 
@@ -96,8 +97,10 @@ def service_of(agents: bp.App, url: str) -> Iterator[str]:
 
 
 def caller(address: str, token: str = TOKEN) -> httpx.AsyncClient:
+    """A client that fails if an answer is not what the service's document says."""
     headers = {b"authorization": b"Bearer " + token.encode("latin-1")} if token else {}
-    return httpx.AsyncClient(base_url=address, headers=headers, timeout=DEADLINE)
+    hooks = {"response": [Documented(address, TOKEN).check]}
+    return httpx.AsyncClient(base_url=address, headers=headers, timeout=DEADLINE, event_hooks=hooks)
 
 
 async def asked(http: httpx.AsyncClient, number: int) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from batonpass.cli.jobs import described, died
+from batonpass.cli.jobs import died, values_of
 from batonpass.contracts.checkpoint import CheckpointSummary
 from batonpass.contracts.errors import Corrupted
 from batonpass.contracts.job import JobInfo, JobState
@@ -90,10 +90,10 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
     notes = [f"Its {what} {_UNREADABLE}." for what in info.unreadable]
     if "envelope" not in info.unreadable:
         with _noting(notes, "payload"):
-            payload = shown(described(info, payload=await job.payload())["payload"])
+            payload = shown(values_of(await job.payload()))
     if info.state == JobState.COMPLETED:
         with _noting(notes, "result"):
-            result = shown(described(info, result=await job.result(timeout=0))["result"])
+            result = shown(values_of(await job.result(timeout=0)))
     item = await adrive(coordinator.store, asked(job_id))
     answering = typed if typed and typed.form == "answer" and item else None
     steps: list[CheckpointSummary] = []

@@ -1,0 +1,65 @@
+"""Answers: the forms of what the service gives, besides the ones that every list has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from batonpass.contracts.event import Event
+from batonpass.contracts.job import JobInfo
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownJob(JobInfo):
+    """A job with its payload, or null if that can't be read, and its result, or null if it has none (yet)."""
+
+    payload: Mapping[str, Any] | None
+    result: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class EventPage:
+    """Events, oldest first, and the cursor to pass as `after` for what follows them. There may be more events even if
+    the page is empty."""
+
+    events: list[Event]
+    after: str
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The job that was submitted, or an earlier one that has the same key."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The job whose question was answered."""
+
+    id: str
+    answered: Any
+
+
+@dataclass(frozen=True)
+class Canceled:
+    """A job, and whether this canceled it. If not, it had ended before."""
+
+    id: str
+    canceled: bool
+
+
+@dataclass(frozen=True)
+class Redriven:
+    """A job that continues."""
+
+    id: str
+    redriven: bool = True
+
+
+@dataclass(frozen=True)
+class Alive:
+    """The service can work."""
+
+    ok: bool = True

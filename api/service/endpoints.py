@@ -1,0 +1,175 @@
+"""Endpoints: what programs can ask the service. Its answers are the same as those of the command line with `--json`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from batonpass.cli.jobs import described, with_values, without_payload
+from batonpass.contracts.checkpoint import CheckpointSummary
+from batonpass.contracts.declared import AgentInfo
+from batonpass.contracts.errors import BatonpassError, Corrupted, JobError, NotFound, Rewound, Trimmed
+from batonpass.contracts.inbox import InboxItem
+from batonpass.contracts.job import JobInfo, JobState
+from batonpass.contracts.names import is_id
+from batonpass.contracts.worker import WorkerInfo
+from batonpass.coordinator.calls.inputs import fitting
+from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.commands import Declared
+
+from .answers import Alive, Answered, Canceled, EventPage, Redriven, ShownJob, Submitted
+from .bodies import All, Answer, Events, Jobs, Nothing, Questions, Redrive, Show, Submission, Timeline
+from .happened import following, reader
+from .metrics import MEDIA_TYPE, exposition
+from .operation import Operation
+from .refusing import BadRequest, Problem, answer, told
+from .standing import Gauge
+from .tally import Tally
+
+HEALTH = "/health"
+_TRACE = ("traceparent", "tracestate", "baggage")  # the W3C's headers, which clients that trace send on their own
+
+
+def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
+    """All that programs with the token can ask."""
+    ends = _Endpoints(coordinator, gauge)
+    return [
+        Operation("GET", "/metrics", ends.metrics, None, str),
+        Operation("GET", "/agents", ends.agents, All, list[AgentInfo]),
+        Operation("GET", "/workers", ends.workers, All, list[WorkerInfo]),
+        Operation("GET", "/inbox", ends.inbox, Questions, list[InboxItem]),
+        Operation("GET", "/jobs", ends.jobs, Jobs, list[JobInfo]),
+        Operation("POST", "/jobs", ends.submit, Submission, Submitted),
+        Operation("GET", "/jobs/{id}", ends.show, Show, ShownJob),
+        Operation("POST", "/jobs/{id}/answer", ends.answer, Answer, Answered),
+        Operation("POST", "/jobs/{id}/cancel", ends.cancel, Nothing, Canceled),
+        Operation("POST", "/jobs/{id}/redrive", ends.redrive, Redrive, Redriven),
+        Operation("GET", "/timeline", ends.timeline, Timeline, list[CheckpointSummary]),
+        Operation("GET", "/events", ends.events, Events, EventPage),
+    ]
+
+
+def health_check(coordinator: Coordinator) -> Operation:
+    """What load balancers ask, without a token. So it says nothing else."""
+
+    async def health(_: Request, __: None) -> Response:
+        """Whether the service can work: 200, or 503 if the store can't be reached."""
+        try:
+            await coordinator.store.acall(Declared())
+        except BatonpassError:
+            return told(Problem(503, "the store can't be reached"))
+        return answer(vars(Alive()))
+
+    return Operation("GET", HEALTH, health, None, Alive, open=True)
+
+
+class _Endpoints:
+    def __init__(self, coordinator: Coordinator, gauge: Gauge) -> None:
+        self._coordinator = coordinator
+        self._gauge = gauge
+        self._tally = Tally(coordinator)
+
+    async def metrics(self, _: Request, __: None) -> Response:
+        """Metrics for Prometheus."""
+        await self._tally.look()
+        told = exposition(await self._gauge.look(), self._tally)
+        return Response(told, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
+
+    async def agents(self, _: Request, __: All) -> Response:
+        """List the agents that are declared in the store."""
+        return answer([agent.as_dict() for agent in await self._coordinator.agents()])
+
+    async def workers(self, _: Request, __: All) -> Response:
+        """List the live workers."""
+        return answer([worker.as_dict() for worker in (await self._gauge.look()).workers])
+
+    async def inbox(self, _: Request, wanted: Questions) -> Response:
+        """List the questions that wait for an answer, oldest first."""
+        found = await self._coordinator.inbox(
+            assignee=wanted.assignee, agent=wanted.agent, limit=wanted.limit, after=wanted.after
+        )
+        return answer([item.as_dict() for item in found])
+
+    async def jobs(self, _: Request, wanted: Jobs) -> Response:
+        """List jobs, newest first."""
+        found = await self._coordinator.jobs(
+            state=wanted.state, agent=wanted.agent, parent=wanted.parent, limit=wanted.limit, before=wanted.before
+        )
+        return answer([described(info) for info in found])
+
+    async def timeline(self, _: Request, wanted: Timeline) -> Response:
+        """List the checkpoints of a thread, or of a job's thread, newest first."""
+        asked = wanted.model_dump(exclude={"thread"})
+        is_job = is_id(wanted.thread, "j")
+        thread = (await self._coordinator.job(wanted.thread).info()).thread if is_job else wanted.thread
+        found = await self._coordinator.timeline(thread, **asked)
+        if not found and not is_job and not await self._coordinator.timeline(thread, limit=1):
+            raise NotFound(f"there is no thread {thread!r} with checkpoints")
+        return answer([asdict(checkpoint) for checkpoint in found])
+
+    async def events(self, _: Request, wanted: Events) -> Response:
+        """List what happened after a cursor, oldest first."""
+        if wanted.job:
+            self._coordinator.job(wanted.job)  # refuses anything that is not an id
+        way = reader(self._coordinator, **wanted.model_dump())
+        try:
+            found = await following(self._coordinator, way, 1)
+        except Rewound as gone:
+            text = f"the store lost its last writes, and this cursor's event: go on with after={gone.first_available}"
+            raise BadRequest(text, status=410, after=gone.first_available) from None
+        except Trimmed as gone:
+            text = f"events after this cursor are not kept any more: go on with after={gone.first_available}"
+            raise BadRequest(text, status=410, after=gone.first_available) from None
+        except Corrupted as damaged:
+            text = f"{damaged}: go on with after={damaged.after}"
+            raise BadRequest(text, status=410, after=damaged.after) from None
+        return answer(asdict(EventPage(list(found), way.after)))
+
+    async def submit(self, request: Request, given: Submission) -> Response:
+        """Submit a job. With a key that is known, the first job that has it is the answer."""
+        options = given.options
+        options.setdefault("trace", _trace_of(request))
+        job = await self._coordinator.submit(given.agent, given.payload, **options)
+        return answer(vars(Submitted(job.id)))
+
+    async def show(self, request: Request, wanted: Show) -> Response:
+        """Show a job with its payload and result, after waiting for its end if you like."""
+        job = self._coordinator.job(request.path_params["id"])
+        if wanted.wait:
+            with suppress(JobError):  # the job's state is in the answer
+                await job.result(timeout=wanted.wait)
+        info = await job.info()
+        payload = None
+        if "envelope" not in info.unreadable:
+            try:
+                payload = await job.payload()
+            except Corrupted:
+                info = without_payload(info)
+        result = await job.result(timeout=0) if info.state == JobState.COMPLETED else None
+        return answer(with_values(info, payload, result))
+
+    async def answer(self, request: Request, given: Answer) -> Response:
+        """Answer a job's question."""
+        of = request.path_params["id"]
+        await self._coordinator.answer(of, given.answer, question=given.question)
+        return answer(vars(Answered(of.partition(".")[0], given.answer)))
+
+    async def cancel(self, request: Request, __: Nothing) -> Response:
+        """Cancel a job that has not ended."""
+        job = self._coordinator.job(request.path_params["id"])
+        return answer(vars(Canceled(job.id, await job.cancel())))
+
+    async def redrive(self, request: Request, given: Redrive) -> Response:
+        """Let a failed job continue, with changes if you like."""
+        job = self._coordinator.job(request.path_params["id"])
+        guard = given.guard.guard if given.guard else None
+        await self._coordinator.redrive(job.id, payload=given.payload, changes=given.changes, guard=guard)
+        return answer(vars(Redriven(job.id)))
+
+
+def _trace_of(request: Request) -> dict[str, str]:
+    """The trace context in a request's headers. (A header may come in several lines.)"""
+    return fitting((name, ",".join(request.headers.getlist(name))) for name in _TRACE)

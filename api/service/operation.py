@@ -1,0 +1,56 @@
+"""Operation: one thing that programs can ask the service for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from inspect import getdoc
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from .bodies import Query, body, parameters
+from .refusing import refusing
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A method of a path.
+
+    `takes` is the form of its parameters (a `Query`) or of its body, whose values `endpoint` is called with. None: it
+    ignores both. `gives` is the type of its answer. An `open` one needs no token.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    endpoint: Callable[[Request, Any], Awaitable[Response]]
+    takes: type[BaseModel] | None
+    gives: Any
+    open: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in clients that are made from the service's document."""
+        return self.endpoint.__name__
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a line."""
+        return getdoc(self.endpoint) or ""
+
+    def route(self) -> Route:
+        """Where Starlette finds it. A request that does not fit its form does not get as far as the endpoint."""
+        return Route(self.path, refusing(self._ask), methods=[self.method])
+
+    async def _ask(self, request: Request) -> Response:
+        return await self.endpoint(request, await self._given(request))
+
+    async def _given(self, request: Request) -> BaseModel | None:
+        if self.takes is None:
+            return None
+        if issubclass(self.takes, Query):
+            return parameters(request, self.takes)
+        return await body(request, self.takes)
