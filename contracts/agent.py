@@ -70,7 +70,8 @@ class Agent(Generic[In]):
     - `max_payload` is in bytes. Larger payloads are refused, at submits and handoffs.
 
     Changed limits apply as soon as a worker declares them, also to jobs that already wait. While live workers disagree,
-    each goes by its own numbers, so the total lies between the smallest and the largest.
+    each goes by its own numbers, so the total lies between the smallest and the largest. (If a worker with old numbers
+    is killed, jobs that it has made wait by its `rate` wait until that time.)
     """
 
     name: str

@@ -19,9 +19,20 @@ class Editable(Protocol):
         ...
 
     @staticmethod
+    def plain_state(state: Any) -> Any:
+        """The state as other agents can read it."""
+        ...
+
+    @staticmethod
     def holds_payload(source: Checkpoint) -> bool:
         """Whether a run that resumes from the checkpoint has the payload in its state, and never reads it again."""
         ...
+
+
+def plain_state(framework: str, state: Any) -> Any:
+    """A state as another agent can read it, in plain values where only its framework could make its objects."""
+    found = adapter_of(framework)
+    return cast("Editable", found).plain_state(state) if hasattr(found, "plain_state") else state
 
 
 def check_edit(source: Checkpoint, edited: Callable[[], Any]) -> None:

@@ -14,7 +14,7 @@ import anyio
 from ..contracts.app import App
 from ..contracts.errors import BatonpassError, Unavailable
 from ..coordinator.calls import adrive
-from ..coordinator.calls.declaring import recalling
+from ..coordinator.calls.declaring import leaving, recalling
 from ..coordinator.commands import Reap, Reaped, TrimEvents
 from ..coordinator.store import Store
 from .trouble import Trouble
@@ -25,6 +25,8 @@ _log = logging.getLogger("batonpass.worker")
 _PAUSE, _JITTER, _PRESENCE = 1.0, 0.05, 5.0
 # ... and between two looks at how many events there are. A busy store adds some thousands a second to a million.
 _TRIM = 20.0
+# ... and how long a worker that stops looks at what it has made wait.
+_LEAVING = 5.0
 # ... and the shortest pause, however much is due.
 _LEAST = 0.01
 # ... and how long expired leases are left to their holders: after the store was away or took this long to answer, and
@@ -154,10 +156,12 @@ class _Rounds:
             await _trim(self._store)
 
 
-async def leave(store: Store, present: str, queues: Sequence[str]) -> None:
+async def leave(store: Store, app: App, present: str, queues: Sequence[str]) -> None:
     """Report that the worker is gone. If the store is away, its presence expires."""
     with anyio.move_on_after(_PAUSE), suppress(Unavailable):
         await store.acall(Reap(1, worker=present, queues=tuple(queues), presence=1))
+    with anyio.move_on_after(_LEAVING), suppress(Unavailable):
+        await adrive(store, leaving(app))
 
 
 async def _trim(store: Store) -> None:

@@ -160,7 +160,7 @@ class Worker:
                 async with asyncio.TaskGroup() as deliveries:  # anyio's takes far longer to start a task
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()
-            await leave(store, present, tuple(queues))
+            await leave(store, self._app, present, tuple(queues))
         _log.info("worker %s stopped", self.id)
 
     def _queues(self, priority: int) -> dict[str, int]:

@@ -51,6 +51,14 @@ class LangGraphAdapter:
         return write_messages(transcript.messages, losses)
 
     @staticmethod
+    def plain_state(state: Any) -> Any:
+        """A saver's state without LangGraph's own channels, and without objects that only savers restore."""
+        from .serde.wrapped import contents
+
+        kept = {name: value for name, value in values(state).items() if not name.startswith("join:")}
+        return contents(kept if isinstance(state, dict) else state)
+
+    @staticmethod
     def branch(origin: Origin) -> Branch:
         """Where a fork of a saver's checkpoint is put, so that graphs find it."""
         from .record.fork import branch_of

@@ -28,8 +28,20 @@ def declaring(app: App) -> Call[None]:
         known: dict[str, bytes] = yield Declared()
         before |= {name: _recorded(known[name]) for name in left if name in known}
         left = yield Declare({name: close_declaration(app[name], app, before.get(name)) for name in left}, known)
-    if not any(agent.name in before and _limits(before[agent.name]) != numbers_of(agent) for agent in app):
-        return
+    if any(agent.name in before and _limits(before[agent.name]) != numbers_of(agent) for agent in app):
+        yield from _looking_again()
+
+
+def leaving(app: App) -> Call[None]:
+    """A worker of the app has stopped. If others have declared its agents with other limits, it has made jobs wait by
+    numbers that nobody goes by any more, so lines are looked at again."""
+    limited = [agent for agent in app if agent.bounds.limited]
+    known: dict[str, bytes] = (yield Declared()) if limited else {}
+    if any(agent.name in known and _limits(_recorded(known[agent.name])) != numbers_of(agent) for agent in limited):
+        yield from _looking_again()
+
+
+def _looking_again() -> Call[None]:
     for _ in range(_STEPS):
         reaped: Reaped = yield Reap(_LINES, early=True, leases=False)
         if reaped.moved < _LINES:

@@ -14,6 +14,7 @@ from ...contracts.transcript_losses import Losses
 from ..blobs import open_envelope
 from ..book import Book
 from ..commands import Import, Restore
+from ..editing import plain_state
 from ..parts.bases import Bases
 from ..parts.nodes import value
 from ..refusals import Ungrounded
@@ -85,7 +86,7 @@ def fork_job(
     at = yield from source_of(book, checkpoint_id)
     source = at.checkpoint
     made = next(drafts(bases, at, edit.of(source, at.base, "fork"), source.thread, ""))
-    state = value(made.nodes.state)
+    state = plain_state(source.framework, value(made.nodes.state))
     _, kind = yield from book.taker(to)
     if payload is None:
         payload = yield from _payload(book, to, source, state, edit)

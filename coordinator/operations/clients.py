@@ -10,7 +10,7 @@ from ..commands import Adopt, AnswerJob, Cancel, Declare, Redrive, Submit, Targe
 from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
-from .jobs import begin, emit, end_canceled, enqueue, go_ahead, store
+from .jobs import await_again, begin, emit, end_canceled, enqueue, go_ahead, store
 
 
 def submit(records: Records, command: Submit) -> JobRow:
@@ -149,7 +149,8 @@ def redrive(records: Records, command: Redrive) -> None:
     row.attempt, row.crashes, row.error, row.result, row.closed = 1, 0, "", b"", "redrive"
     row.failing = row.expires = row.deadline = 0
     row.tip = command.tip or row.tip
-    row.brood = ""  # its parent has counted it as lost; if it completes, the parent is told by `_make_good`
+    if row.brood and not await_again(records, row):
+        row.brood = ""  # if it completes, its parent is told by `_make_good`
     if row.fan and row.reason == CHILDREN:
         row.verdict = "cut"  # the children that failed the fan-out are tried again, too
     thread.job = row.id

@@ -193,19 +193,24 @@ def _tell_parent(records: Records, child: JobRow) -> None:
     _weigh(records, row, child)
 
 
+def await_again(records: Records, child: JobRow) -> bool:
+    """A child that had failed is redriven: if its parent still waits for others, it waits for this one, too. Returns
+    whether it does."""
+    row = records.job(child.parent)
+    if row is None or not counts(row, child):
+        return False
+    row.lost -= 1
+    records.put_job(row)
+    return True
+
+
 def _make_good(records: Records, child: JobRow) -> None:
-    """A child that had failed, and was redriven, has completed. If the parent still waits, that counts. If the parent
-    may be redriven, it is recorded. A parent that went on without this child ignores it."""
+    """A child that had failed, and was redriven when nobody waited for it any more, has completed. If the parent may be
+    redriven, that is recorded. A parent that went on without this child ignores it."""
     row = records.job(child.parent)
     known = records.outcomes(row.id, row.fan, child.number, 1) if row else []
-    if row is None or not known or known[0].job_id != child.id or not _is_open(row):
-        return
-    records.put_outcome(row.id, row.fan, OutcomeRow(child.id, child.number, child.state, result=child.result))
-    if row.verdict:
-        return
-    row.done += 1
-    row.lost -= 1
-    _weigh(records, row, child)
+    if row is not None and known and known[0].job_id == child.id and _is_open(row):
+        records.put_outcome(row.id, row.fan, OutcomeRow(child.id, child.number, child.state, result=child.result))
 
 
 def _weigh(records: Records, row: JobRow, child: JobRow) -> None:
@@ -232,9 +237,9 @@ def _may_go_on(row: JobRow) -> bool:
 
 
 def _is_open(row: JobRow) -> bool:
-    """Whether no run of the parent has acted on how its children ended: it still waits, or will fan out again."""
+    """Whether no run of the parent has acted on how its children ended, because it will fan out again."""
     broke = row.verdict == "broken" and row.state == "failed" and row.reason == CHILDREN
-    return not row.verdict or broke or (row.verdict == "cut" and _may_go_on(row))
+    return broke or (row.verdict == "cut" and _may_go_on(row))
 
 
 def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> None:

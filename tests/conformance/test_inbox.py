@@ -105,12 +105,14 @@ def test_an_answer_in_time_ends_the_time(bench: Bench) -> None:
 
 
 def test_an_unanswered_question_escalates_and_then_the_job_continues(bench: Bench) -> None:
-    job = ask(bench, timeout=MINUTE, assignee="ann", escalation=f"{2 * MINUTE} lead\n{MINUTE} the boss")
-    for name, wait in (("lead", 2 * MINUTE), ("the boss", MINUTE)):
+    """To anybody, too, which is who a question is for that names nobody."""
+    job = ask(bench, timeout=MINUTE, assignee="ann", escalation=f"{2 * MINUTE} lead\n{MINUTE} \n{MINUTE} the boss")
+    for name, wait in (("lead", 2 * MINUTE), ("", MINUTE), ("the boss", MINUTE)):
         bench.clock.advance(bench.do(c.Reap()).next_due)
         assert bench.do(c.Reap()) == c.Reaped(0, wait)
         [row] = bench.do(c.Inbox())
         assert (row.assignee, row.due - bench.clock.now, bench.happened(job)[-1]) == (name, wait, "job.escalated")
+        assert bench.do(c.Events(subject=job))[-1].fields.get("assignee") == (name or None)
     bench.clock.advance(MINUTE)
     assert bench.do(c.Reap()) == c.Reaped(1, -1)
     assert (bench.happened(job)[-1], bench.do(c.Inbox())) == ("job.unanswered", [])

@@ -51,7 +51,6 @@ class Job:
     forget_at: int = 0
     parent: str = ""
     brood: str = ""
-    lost_to: str = ""  # the fan-out that counted it as lost, before it was redriven
     number: int = 0
     fan: str = ""
     verdict: str = ""
@@ -113,7 +112,7 @@ class Job:
         """A child has ended; the verdict, if that decides it."""
         completed = child.state == "completed"
         self.done += completed
-        self.lost += (not completed) - bool(child.lost_to)  # one that was counted as lost is made good
+        self.lost += not completed
         if self.lost > self.spare:
             return "broken"
         return "met" if self.done >= self.need or self.done + self.lost == self.children else ""
@@ -122,7 +121,6 @@ class Job:
         self.answered = "" if self.reason == "unanswered" else self.answered
         self.make_ready()
         self.attempt, self.crashes, self.closed = 1, 0, "redrive"
-        self.brood, self.lost_to = "", self.brood or self.lost_to
 
     def end(self, state: str, reason: str, now: int) -> None:
         self.state, self.reason, self.due = state, reason, 0
@@ -178,7 +176,7 @@ class Known:
     def awaited(self, child: Job) -> bool:
         """Whether the parent of a child still waits for it, or for others beside it."""
         parent = self.jobs[child.parent]
-        return parent.fan == (child.brood or child.lost_to) and not parent.verdict
+        return parent.fan == child.brood and not parent.verdict
 
     def left_of(self, fan: str) -> list[Job]:
         """The children of a fan-out that have not ended, in order."""

@@ -219,8 +219,7 @@ class Ledger(Known):
         """Its children are not needed any more; its parent counts it."""
         if ended.fan and not ended.verdict:
             self._decide(ended, "cut")
-        counts = ended.brood or (ended.lost_to and ended.state == "completed")
-        if counts and self.awaited(ended):
+        if ended.brood and self.awaited(ended):
             parent = self.touch(self.jobs[ended.parent])
             if verdict := parent.count(ended):
                 self._decide(parent, verdict)
@@ -242,6 +241,10 @@ class Ledger(Known):
             if first := self.first(job.idem, now):
                 self.jobs[first[0]].forget_at *= first[0] != job.id
             job.redrive()
+            if job.brood and self.awaited(job):
+                self.touch(self.jobs[job.parent]).lost -= 1  # it is waited for again
+            else:
+                job.brood = ""
             self.thread(job.thread).job = job.id
 
     def _canceled(self, m: c.Cancel, answer: bool, now: int, records: Records) -> None:

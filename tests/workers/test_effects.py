@@ -44,12 +44,12 @@ def agents(bank: Bank, then: Callable[[bp.SyncContext], None], **options: Any) -
     """The same agent, async and sync."""
 
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
-        paid = await ctx.effect("pay", bank.pay, ctx.effect_key("pay"), **options)
+        paid = await ctx.effect("pay", bank.pay, key=ctx.effect_key("pay"), **options)
         then(ctx.sync)
         return Reply(text=str(paid))
 
     def pays_too(ask: Ask, ctx: bp.SyncContext) -> Reply:
-        paid = ctx.effect("pay", bank.pay, ctx.effect_key("pay"), **options)
+        paid = ctx.effect("pay", bank.pay, key=ctx.effect_key("pay"), **options)
         then(ctx)
         return Reply(text=str(paid))
 

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 import batonpass as bp
-from tests.workers.serving import reached
+from tests.workers.serving import kinds, reached
 
 
 class Call(bp.Contract, name="limits.call"):
@@ -111,8 +111,10 @@ def test_rates_that_can_not_be_meant(count: int, per: float) -> None:
         bp.Rate(count, per=per)
 
 
-async def test_another_rate_counts_for_what_waits(url: str) -> None:
-    """Also for lines of jobs with one value each: when an app starts with another rate, all are looked at again."""
+@pytest.mark.parametrize("beside", [False, True])
+async def test_another_rate_counts_for_what_waits(beside: bool, url: str) -> None:
+    """Also for lines of jobs with one value each: when an app starts with another rate, all are looked at again, and
+    when a worker with the old rate stops, which may have made them wait once more."""
 
     def limited(rate: bp.Rate) -> bp.App:
         app = bp.App("limits")
@@ -128,6 +130,11 @@ async def test_another_rate_counts_for_what_waits(url: str) -> None:
                 await reached(job, bp.JobState.SUBMITTED, reason="rate_limited")
             for job in jobs[:2]:
                 await job.result(timeout=30)
+            if beside:
+                await fast.declare(coordinator)
+                with anyio.fail_after(30):
+                    while (await kinds(coordinator, jobs[2])).count("job.limited") < 2:
+                        await anyio.sleep(0.01)
         async with fast.worker(coordinator):
             for job in jobs[2:]:
                 await job.result(timeout=30)

@@ -15,6 +15,7 @@ from ...contracts.inbox import MISSING, AskTerms
 from ...coordinator.calls.inbox import plain_answer
 from ...coordinator.calls.inputs import milliseconds, text
 from ..session import LeaseSession
+from .counted import counted, is_counted
 from .effects import Act, Commit, Record
 from .steps import Pause, Steps
 
@@ -31,16 +32,17 @@ _LEAST = 0.001
 class Asking(Pause):
     """The agent asks."""
 
-    def __init__(self, question: Any, key: str, terms: AskTerms, steps: Steps) -> None:
+    def __init__(self, question: Any, key: str, digest: bytes, terms: AskTerms, steps: Steps) -> None:
         super().__init__(question)
         self.question = question
         self.key = key
         self.terms = terms
+        self._digest = digest
         self._steps = steps
 
     def snapshot(self) -> Snapshot:
         """What is committed with the question: the steps recorded until now, and which call asked."""
-        return self._steps.snapshot("ask", asking=self.key)
+        return self._steps.snapshot("ask", (self.key, self._digest))
 
 
 def elsewhere(kind: str) -> BadSetup:
@@ -117,27 +119,58 @@ def asking(
     """Handle a question and return its answer.
 
     Raises `Asking` if a person has to be asked, and `Unanswered` if nobody answered in time. Without a `key`, the hop's
-    questions are identified by counting.
+    questions are counted.
     """
-    full, digest, recorded = steps.begin("ask", key, question)
+    if key is None:
+        full, digest = yield from counted(steps, "ask", question, _earlier(steps, session))
+        recorded = steps.recorded(full)
+    else:
+        full, digest, recorded = steps.begin("ask", key, question)
     if recorded is not None:
         return _received(session, terms, recorded.result)
     try:
         if session.journal.get(_PREFIX + full):
             raise _unanswered(session, full, question)
-        if steps.asking == full and session.unanswered:
-            yield Record({_PREFIX + full: True})
+        if not steps.asking or steps.asking[0] != full or not _is_over(session):
+            yield from _keeping(steps, session)
+            raise steps.paused(Asking(question, full, digest, terms, steps))
+        if session.answer is None:
+            yield from _keeping(steps, session)
             raise _unanswered(session, full, question)
-        if session.answer is None or steps.asking != full:
-            raise steps.paused(Asking(question, full, terms, steps))
         try:
             value = _received(session, terms, session.answer.value)
         except ContractViolation as error:  # from a client that could not check it, or for another version
-            raise steps.paused(Asking(question, full, replace(terms, error=str(error)), steps)) from None
-        yield Commit(full, digest, session.answer.value)
+            raise steps.paused(Asking(question, full, digest, replace(terms, error=str(error)), steps)) from None
+        yield from _keeping(steps, session)
         return value
     finally:
         steps.leave("ask")
+
+
+def _is_over(session: LeaseSession) -> bool:
+    """Whether the question that suspended the job is answered, or nobody did in time."""
+    return session.answer is not None or session.unanswered
+
+
+def _earlier(steps: Steps, session: LeaseSession) -> dict[str, bytes | None]:
+    """The counted questions that are over."""
+    found = {full: digest for full, digest in steps.digests().items() if is_counted(full, "ask")}
+    for key, digest in session.journal.items():
+        if key.startswith(_PREFIX) and is_counted(full := key.removeprefix(_PREFIX), "ask"):
+            found[full] = digest if isinstance(digest, bytes) else None
+    if steps.asking and _is_over(session) and is_counted(steps.asking[0], "ask"):
+        found.setdefault(*steps.asking)
+    return found
+
+
+def _keeping(steps: Steps, session: LeaseSession) -> Generator[Act, Any, None]:
+    """Record how the question that suspended the job ended: the next suspension forgets it."""
+    if steps.asking and _is_over(session):
+        (full, digest), steps.asking = steps.asking, None
+        if session.answer is not None:
+            yield Commit(full, digest, session.answer.value)
+        else:
+            yield Record({_PREFIX + full: digest or True})
 
 
 def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:

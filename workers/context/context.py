@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import time
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
-from anyio import CancelScope
+from anyio import CancelScope, sleep
 from anyio.lowlevel import checkpoint_if_cancelled
 from typing_extensions import Unpack
 
@@ -18,11 +19,13 @@ from ...contracts.errors import NoJob
 from ...contracts.fanout import Failures, Wait
 from ...contracts.handoff import Handoff
 from ...contracts.options import AskOptions
+from ...coordinator.commands import Command
 from ...coordinator.following import afollow, follow
 from ..spans import call_span
 from ..threads import in_thread
 from .asking import terms_of
 from .base import BaseContext
+from .counted import Later
 from .effects import Act, Ask, Commit, Perform, Record, TakeBack, Unsure
 from .steps import check_function, refuse_async
 
@@ -35,7 +38,7 @@ _CURRENT: ContextVar[Context] = ContextVar("batonpass_context")
 class SyncContext(BaseContext):
     """The context for sync code: a plain `def` agent, a tool, a task."""
 
-    def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T:
+    def step(self, name: str, fn: Callable[..., T], /, *args: Any, key: str | None = None, **kwargs: Any) -> T:
         """Run `fn(*args, **kwargs)` and record its result: see `Context.step`."""
         refuse_async(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
@@ -68,6 +71,8 @@ class SyncContext(BaseContext):
                 self._commit(asked.full, asked.digest, asked.result)
             elif isinstance(asked, Record):
                 self._session.record(asked.records)
+            elif isinstance(asked, Later):
+                self._let_others()
 
         with self._steps.turn:
             return follow(self._asking(question, terms_of(answer, **options)), act)
@@ -76,10 +81,14 @@ class SyncContext(BaseContext):
         self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
     ) -> list[Any]:
         """Run other agents in parallel and return their results: see `Context.fan_out`."""
-        with self._steps.turn:
-            return follow(self._joining(handoffs, wait, failures), self._session.write)
 
-    def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
+        def act(asked: Command[Any] | Later) -> Any:
+            return self._let_others() if isinstance(asked, Later) else self._session.write(asked)
+
+        with self._steps.turn:
+            return follow(self._joining(handoffs, wait, failures), act)
+
+    def effect(self, key: str, fn: Callable[..., T], /, *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
         """Do something outside of Batonpass, with one recorded outcome: see `Context.effect`."""
         refuse_async(f"effect {key!r}", fn)
 
@@ -91,18 +100,23 @@ class SyncContext(BaseContext):
                 return follow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):
                 self._session.record(asked.records)
-            else:
+            elif isinstance(asked, Commit):
                 self._commit(asked.full, asked.digest, asked.result)
 
         result: T = follow(self._effecting(key, [args, kwargs], unsure), act)
         return result
 
-    def _commit(self, full: str, digest: bytes, result: Any) -> None:
+    def _commit(self, full: str, digest: bytes | None, result: Any) -> None:
         snapshot, records = self._steps.finish(full, digest, result)
         if snapshot is not None:
             self._session.save(snapshot, records=records)
         else:
             self._session.record(records)
+
+    def _let_others(self) -> None:
+        self._steps.turn.release()
+        time.sleep(Later.seconds)
+        self._steps.turn.acquire()
 
 
 class Context(BaseContext):
@@ -115,13 +129,17 @@ class Context(BaseContext):
 
     @overload
     async def step(
-        self, name: str, fn: Callable[..., Awaitable[T]], *args: Any, key: str | None = None, **kwargs: Any
+        self, name: str, fn: Callable[..., Awaitable[T]], /, *args: Any, key: str | None = None, **kwargs: Any
     ) -> T: ...
 
     @overload
-    async def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T: ...
+    async def step(
+        self, name: str, fn: Callable[..., T], /, *args: Any, key: str | None = None, **kwargs: Any
+    ) -> T: ...
 
-    async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: str | None = None, **kwargs: Any) -> Any:
+    async def step(
+        self, name: str, fn: Callable[..., Any], /, *args: Any, key: str | None = None, **kwargs: Any
+    ) -> Any:
         """Run `fn(*args, **kwargs)` and record its result. A resumed hop returns the recorded result instead.
 
         `fn` may be sync (then it runs in a thread) or async. Its result must be plain values. If the process dies while
@@ -174,6 +192,8 @@ class Context(BaseContext):
                 await self._commit(asked.full, asked.digest, asked.result)
             elif isinstance(asked, Record):
                 await self._session.arecord(asked.records)
+            elif isinstance(asked, Later):
+                await self._let_others()
 
         async with self._steps.tasks_turn:
             return await afollow(self._asking(question, terms_of(answer, **options)), act)
@@ -197,18 +217,26 @@ class Context(BaseContext):
         this way, or before its children had ended, is redriven, completed children keep their results, and the others
         are made again.
         """
+
+        async def act(asked: Command[Any] | Later) -> Any:
+            return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
+
         async with self._steps.tasks_turn:
-            return await afollow(self._joining(handoffs, wait, failures), self._session.awrite)
+            return await afollow(self._joining(handoffs, wait, failures), act)
 
     @overload
     async def effect(
-        self, key: str, fn: Callable[..., Awaitable[T]], *args: Any, unsure: Unsure = "stop", **kwargs: Any
+        self, key: str, fn: Callable[..., Awaitable[T]], /, *args: Any, unsure: Unsure = "stop", **kwargs: Any
     ) -> T: ...
 
     @overload
-    async def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T: ...
+    async def effect(
+        self, key: str, fn: Callable[..., T], /, *args: Any, unsure: Unsure = "stop", **kwargs: Any
+    ) -> T: ...
 
-    async def effect(self, key: str, fn: Callable[..., Any], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> Any:
+    async def effect(
+        self, key: str, fn: Callable[..., Any], /, *args: Any, unsure: Unsure = "stop", **kwargs: Any
+    ) -> Any:
         """Do something outside of Batonpass (pay, mail, order) by calling `fn(*args, **kwargs)`, with one recorded
         outcome.
 
@@ -231,12 +259,20 @@ class Context(BaseContext):
                 with CancelScope(shield=isinstance(asked, TakeBack)):
                     await self._session.arecord(asked.records)
                     await checkpoint_if_cancelled()  # before anything begins
-            else:
+            elif isinstance(asked, Commit):
                 await self._commit(asked.full, asked.digest, asked.result)
 
         return await afollow(self._effecting(key, [args, kwargs], unsure), act)
 
-    async def _commit(self, full: str, digest: bytes, result: Any) -> None:
+    async def _let_others(self) -> None:
+        self._steps.tasks_turn.release()
+        try:
+            await sleep(Later.seconds)
+        finally:
+            with CancelScope(shield=True):
+                await self._steps.tasks_turn.acquire()
+
+    async def _commit(self, full: str, digest: bytes | None, result: Any) -> None:
         snapshot, records = self._steps.finish(full, digest, result)
         if snapshot is not None:
             await self._session.asave(snapshot, records=records)

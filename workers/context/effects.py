@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from ...contracts.errors import Ambiguous, BadSetup, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
+from .counted import Later
 from .steps import Steps
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
@@ -79,11 +80,11 @@ class Commit:
     """Commit the outcome."""
 
     full: str
-    digest: bytes
+    digest: bytes | None
     result: Any
 
 
-Act: TypeAlias = Record | Perform | Ask | Commit
+Act: TypeAlias = Record | Perform | Ask | Commit | Later
 
 
 def idempotency_key(job_id: str, hop: int, key: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ...contracts.checkpoint import Snapshot
 from ...contracts.contract import ContractRef
-from ...contracts.errors import ChildrenFailed, NotFound, StepMismatch
+from ...contracts.errors import ChildrenFailed, NotFound
 from ...contracts.fanout import ChildFailed, FanOut
 from ...contracts.guard import NOTHING, Spent
 from ...coordinator.blobs import open_blob
@@ -18,12 +18,13 @@ from ...coordinator.commands.children import AT_ONCE
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
 from ..session import LeaseSession, packed
-from .steps import Pause, Steps, same
+from .counted import Later, counted
+from .steps import Pause, Steps
 
 _PREFIX = "fan/"
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
 _ROUNDS = 100
-Joining: TypeAlias = Generator[ReadOutcomes | Record, Any, list[Any]]
+Joining: TypeAlias = Generator[ReadOutcomes | Record | Later, Any, list[Any]]
 
 
 class Spawning(Pause):
@@ -51,28 +52,20 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
 
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed.
     """
-    full, digest, _ = steps.begin("fan_out", None, arguments)
-    try:
-        known, *fans = session.journal.get(_PREFIX + full, [digest])
-        if not same(known, digest, arguments):
-            raise StepMismatch(
-                f"{full!r} of job {session.job_id} has made other children: replayed code must fan out to the same "
-                "agents with the same payloads, in the same order. If you changed the code, put the old code back, and "
-                "redrive the job"
-            )
-        ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
-        for fan, rows in ended.items():
-            rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
-        done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
-        if not fans or (fans[-1] and fans[-1] == session.cut):
-            asked = Spawning(replace(wanted, done=done), full, digest, fans, steps)
-            if not fans or len(done) < wanted.need:
-                raise steps.paused(asked)
-            # Enough of them completed after the fan-out ended, so it is not made again.
-            yield Record(session.fence, packed(asked.record("")))
-            fans.append("")
-    finally:
-        steps.leave("fan_out")
+    earlier = {key.removeprefix(_PREFIX): made[0] for key, made in session.journal.items() if key.startswith(_PREFIX)}
+    full, digest = yield from counted(steps, "fan_out", arguments, earlier)
+    _, *fans = session.journal.get(_PREFIX + full, [digest])
+    ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
+    for fan, rows in ended.items():
+        rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
+    done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
+    if not fans or (fans[-1] and fans[-1] == session.cut):
+        asked = Spawning(replace(wanted, done=done), full, digest, fans, steps)
+        if not fans or len(done) < wanted.need:
+            raise steps.paused(asked)
+        # Enough of them completed after the fan-out ended, so it is not made again.
+        yield Record(session.fence, packed(asked.record("")))
+        fans.append("")
     return _results(session, book, wanted, ended, fans[-1])
 
 

@@ -57,11 +57,16 @@ class Steps:
         # at once take turns: the first is over, and recorded, before the next one begins.
         self.turn, self.tasks_turn = threading.Lock(), anyio.Lock(fast_acquire=True)
         self.pause: Pause | None = None
+        self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self._session = session
         self._own_state = own_state
         self._counts: dict[str, int] = {}
         self._running: set[str] = set()
         self._done: dict[str, Recorded] = {}
+        # The question that suspended this hop, and its digest (None: any), until its answer is recorded.
+        self.asking: tuple[str, bytes | None] | None = None
+        if own_state and session.checkpoint and (full := session.checkpoint.native.get("asking")):
+            self.asking = (full, session.checkpoint.native.get("digest"))
         if not session.journal and not session.checkpoint:
             return
         records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
@@ -81,10 +86,32 @@ class Steps:
         return pause
 
     @property
-    def asking(self) -> str | None:
-        """The key of the question that suspended this hop, if one did."""
-        checkpoint = self._session.checkpoint
-        return checkpoint.native.get("asking") if self._own_state and checkpoint else None
+    def job_id(self) -> str:
+        """The job whose steps these are."""
+        return self._session.job_id
+
+    def check(self) -> None:
+        """Raise if the lease is lost."""
+        self._session.check()
+
+    def digests(self) -> dict[str, bytes | None]:
+        """The recorded steps' digests (None: any), by key."""
+        return {key: recorded.digest for key, recorded in self._done.items()}
+
+    def recorded(self, full: str) -> Recorded | None:
+        """A step's record, if it is done."""
+        return self._done.get(full)
+
+    def digest(self, full: str, arguments: object) -> bytes:
+        """The digest of a step's arguments."""
+        try:
+            return _digest(arguments)
+        except (RecursionError, Unserializable):
+            raise Unserializable(
+                f"the arguments of step {full!r} can't be recorded: they are nested too deep, or contain "
+                "themselves. Pass only a part of them",
+                path=f"arguments of step {full!r}",
+            ) from None
 
     @property
     def editable(self) -> bool:
@@ -106,14 +133,7 @@ class Steps:
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each call its own key=")
         full = self._full(_unmistakable(name) if users else name, key)
-        try:
-            digest = _digest(arguments)
-        except (RecursionError, Unserializable):
-            raise Unserializable(
-                f"the arguments of step {full!r} can't be recorded: they are nested too deep, or contain "
-                "themselves. Pass only a part of them",
-                path=f"arguments of step {full!r}",
-            ) from None
+        digest = self.digest(full, arguments)
         recorded = self._done.get(full)
         if recorded is None:
             self._running.add(name)
@@ -122,12 +142,15 @@ class Steps:
         return full, digest, recorded
 
     def _mismatch(self, full: str) -> StepMismatch:
-        edited = f". If you edited the payload, redrive with changes={{{full!r}: RESULT}}, too" if self.editable else ""
         return StepMismatch(
             f"step {full!r} of job {self._session.job_id} is recorded with other arguments: replayed code must "
             "call its steps in the same order with the same arguments. If you changed the code, rename the changed "
-            f"step, so that it runs again, or put the old code back, and redrive the job{edited}"
+            f"step, so that it runs again, or put the old code back, and redrive the job{self.advice(full)}"
         )
+
+    def advice(self, full: str) -> str:
+        """What to do about a record that does not fit, if the payload was edited. Empty if that can't be."""
+        return f". If you edited the payload, redrive with changes={{{full!r}: RESULT}}, too" if self.editable else ""
 
     def _full(self, said: str, key: str | None) -> str:
         """A step's key, from its name and its own key. Without that, the uses of the name are counted."""
@@ -141,17 +164,20 @@ class Steps:
         """The step is no longer running."""
         self._running.discard(name)
 
-    def finish(self, full: str, digest: bytes, result: Any) -> tuple[Snapshot | None, dict[str, Any]]:
+    def finish(self, full: str, digest: bytes | None, result: Any) -> tuple[Snapshot | None, dict[str, Any]]:
         """Note a result. Returns what to commit for it: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         self._done[full] = Recorded(digest, result)
         return self.snapshot(full) if self._own_state else None, {_PREFIX + full: [digest, result]}
 
-    def snapshot(self, step: str, *, asking: str | None = None) -> Snapshot:
-        """All recorded steps, as a plain function's state."""
+    def snapshot(self, step: str, asking: tuple[str, bytes | None] | None = None) -> Snapshot:
+        """All recorded steps, as a plain function's state, and the question that waits for its answer."""
         done = self._done.copy()  # a sync agent's threads may finish steps meanwhile
         state = {key: recorded.result for key, recorded in done.items()}
-        return Snapshot(step=step, state=state, native={"v": 1, "asking": asking})
+        full, digest = asking or self.asking or (None, None)
+        return Snapshot(
+            step=step, state=state, native={"v": 1, "asking": full} | ({"digest": digest} if digest else {})
+        )
 
 
 def _edited(held: Any, recorded: Any) -> bool:

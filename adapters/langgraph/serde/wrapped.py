@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+import msgpack
+
+from ....contracts.builtin_types import class_of
+from ....contracts.errors import Corrupted
 from ....contracts.state_types import state_type
+
+# LangGraph's codes for arrays, and for a delta channel's value. All others stand for an object: its module, its name,
+# what it is made of, and perhaps by which method.
+_ARRAY, _DELTA = 6, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,38 @@ class Wrapped:
     def __repr__(self) -> str:
         named = ", ".join(".".join(name) for name in self.types)
         return f"<{named or self.kind}, {len(self.data)} bytes>"
+
+
+def contents(value: Any) -> Any:
+    """The value with what each `Wrapped` in it holds, as plain values: an object's fields. Makes no object, and needs
+    no LangGraph."""
+    kind = class_of(value)
+    if kind is Wrapped:
+        return _held(value)
+    if kind is list:
+        return [contents(item) for item in value]
+    if kind is tuple:
+        return tuple(contents(item) for item in value)
+    if kind is dict:
+        return {contents(key): contents(item) for key, item in value.items()}
+    return value
+
+
+def _held(value: Wrapped) -> Any:
+    if value.kind != "msgpack":
+        return None if value.kind == "null" else value.data
+    try:
+        return _unpacked(value.data)
+    except (ValueError, TypeError, IndexError, msgpack.UnpackException) as error:
+        raise Corrupted(f"a stored LangGraph value, {value!r}, can't be read: {error}") from None
+
+
+def _unpacked(data: bytes, code: int = _DELTA) -> Any:
+    found = msgpack.unpackb(data, ext_hook=lambda code, data: _unpacked(data, code), strict_map_key=False)
+    if code == _DELTA:
+        return found
+    parts = cast("Sequence[Any]", found)
+    return list(parts[1]) if code == _ARRAY else parts[2]
 
 
 def _dump(value: Wrapped) -> list[Any]:

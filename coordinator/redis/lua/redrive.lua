@@ -4,11 +4,11 @@
 --      agent, lane
 -- Returns {'+'}, {'!no_job', job}, {'!not_failed', job, state}, {'!failed_again', job}, {'!busy', thread, job},
 --      {'!no_checkpoint', id}
---@ uses clock record thread job
+--@ uses clock record thread job children
 local id, tip = ARGV[1], ARGV[2]
 local job_key = P .. 'j:' .. id
 local job = redis.call('HMGET', job_key, 'state', 'closed', 'thread', 'thread_digest', 'queue', 'agent', 'hop', 'idem',
-  'reason', 'brood', 'fan', 'token')
+  'reason', 'brood', 'fan', 'token', 'parent', 'number')
 if not job[1] then
   return refuse('no_job', id)
 elseif job[1] == 'submitted' and job[2] == 'redrive' then
@@ -38,8 +38,8 @@ end
 if job[9] == 'unanswered' then  -- it will ask again
   set('answered', '')
 end
-if job[10] and job[10] ~= '' then
-  set('brood', '')  -- its parent has counted it as lost; if it completes, the parent is told by `make_good`
+if job[10] and job[10] ~= '' and not await_again(id, job[10], job[13], job[14]) then
+  set('brood', '')  -- if it completes, its parent is told by `make_good`
 end
 if job[11] and job[11] ~= '' and job[9] == 'children' then
   set('verdict', 'cut')  -- the children that failed the fan-out are tried again, too

@@ -6,7 +6,7 @@ local function read_overdue(id)
     'escalated')
   local fields = { queue = job[1], agent = job[2], hop = job[3], asked = job[4], otherwise = job[5] or '' }
   local step, next_step = 0, tonumber(job[7] or '0') + 1
-  for wait, assignee in string.gmatch(job[6] or '', '(%d+) ([^\n]+)') do
+  for wait, assignee in string.gmatch(job[6] or '', '(%d+) ([^\n]*)') do
     step = step + 1
     if step == next_step then
       fields.assignee, fields.wait, fields.escalated = assignee, tonumber(wait), num(step)

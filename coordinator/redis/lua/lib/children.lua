@@ -16,3 +16,15 @@ local function make_child(parent, fan, priority, packed, now)
   emit_job(id, 'batonpass.job.submitted', agent, '0', 'parent', parent)
   return queue
 end
+
+-- A child that had failed is redriven: if its parent still waits for others, it waits for this one, too. Returns
+-- whether it does.
+local function await_again(id, fan, parent, number)
+  local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'lost')
+  if job[1] ~= fan or job[2] ~= '' then
+    return false
+  end
+  redis.call('HSET', P .. 'j:' .. parent, 'lost', num(job[3] - 1))
+  redis.call('ZADD', P .. 'v:' .. fan, number, id)
+  return true
+end

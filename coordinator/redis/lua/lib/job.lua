@@ -169,26 +169,21 @@ local function tell_parent(id, fan, state, reason)
   return weigh(parent, fan, job, done, lost)
 end
 
--- A child that had failed, and was redriven, has completed. If the parent still waits, that counts (returns as
--- `tell_parent`). If the parent may be redriven, it is recorded. A parent that went on without this child ignores it.
+-- A child that had failed, and was redriven when nobody waited for it any more, has completed. If the parent may be
+-- redriven, that is recorded. A parent that went on without this child ignores it.
 local function make_good(id)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'result')
   local parent = child[1] or ''
-  local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost',
-    'queue', 'agent', 'hop', 'state', 'reason')
+  local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'state', 'reason')
   local name = (job[1] or '') .. ' ' .. (child[2] or '')
-  local known, verdict, state = redis.call('HGET', P .. 'f:' .. parent, name), job[2], job[11]
+  local known = redis.call('HGET', P .. 'f:' .. parent, name)
   if not known or cmsgpack.unpack(known)[1] ~= id then
     return
   end
-  local broke = verdict == 'broken' and state == 'failed' and job[12] == 'children'
-  local again = verdict == 'cut' and state ~= 'completed' and state ~= 'canceled' and state ~= 'rejected'
-  if verdict ~= '' and not broke and not again then
-    return
-  end
-  redis.call('HSET', P .. 'f:' .. parent, name, cmsgpack.pack({ id, 'completed', '', '', child[3] or '', '' }))
-  if verdict == '' then
-    return weigh(parent, job[1], job, tonumber(job[6]) + 1, tonumber(job[7]) - 1)
+  local broke = job[2] == 'broken' and job[3] == 'failed' and job[4] == 'children'
+  local again = job[2] == 'cut' and job[3] ~= 'completed' and job[3] ~= 'canceled' and job[3] ~= 'rejected'
+  if broke or again then
+    redis.call('HSET', P .. 'f:' .. parent, name, cmsgpack.pack({ id, 'completed', '', '', child[3] or '', '' }))
   end
 end
 
@@ -265,7 +260,7 @@ local function finish(id, fields, state, reason, now, ...)
   if is_set(fields.brood) then
     filled[1] = tell_parent(id, fields.brood, state, reason)
   elseif fields.brood == '' and state == 'completed' then  -- a child that was redriven
-    filled[1] = make_good(id)
+    make_good(id)
   end
   if is_set(fields.due) then
     redis.call('ZREM', TIMERS, id)

@@ -1,0 +1,127 @@
+"""Children that failed and are redriven, and parents that are redriven because children failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.rows import Delivery
+from tests.harness.bench import Bench
+from tests.harness.children import Family, left_of_fan_outs
+
+
+def test_redriving(bench: Bench) -> None:
+    """A lost child runs on its own then; a parent that broke on its children may fan out again, its journal is kept."""
+    family = Family(bench, bench.start(), 2, spare=0)
+    family.spawn(records={"fan/fan_out": b"1"})
+    family.end(0, "b")
+    bench.do(c.Reap())
+    bench.do(c.Redrive(family.ids[0]))
+    parent, child = sorted(bench.claim(2), key=lambda delivery: delivery.job.id != family.parent)
+    assert (child.job.id, child.job.parent, child.job.brood) == (family.ids[0], family.parent, "")
+    family.complete(child)
+    assert [row.state for row in family.outcomes()] == ["failed"]
+    bench.do(c.Fail(family.fence_of(parent), "lost", "children"))
+    bench.do(c.Redrive(family.parent))
+    [again] = bench.claim()
+    assert (again.job.verdict, dict(again.journal)) == ("cut", {"fan/fan_out": b"1"})
+    second = Family(bench, family.fence_of(again), 1)
+    second.spawn()
+    second.end(0, "+")
+    assert bench.job(family.parent).verdict == "met"
+
+
+def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
+    """Its result counts for a parent that failed because of it, once that is redriven. It does not count for a parent
+    that was told of the loss and continued, which would find another result at its next replay."""
+    for parent, told in {
+        "failed": "completed",
+        "redriven": "completed",
+        "goes on": "failed",
+        "gave up": "failed",
+    }.items():
+        family = Family(bench, bench.start(), 2)
+        family.spawn()
+        family.end(0, "b")
+        if parent in ("failed", "redriven", "gave up"):
+            bench.do(c.Fail(bench.take(), "lost", "attempts" if parent == "gave up" else "children"))
+        if parent == "redriven":
+            bench.do(c.Redrive(family.parent))
+        bench.do(c.Redrive(family.ids[0]))
+        claimed = {delivery.job.id: delivery for delivery in bench.claim(3)}
+        family.complete(claimed[family.ids[0]])
+        row = bench.job(family.parent)
+        first = family.outcomes()[0]
+        assert (first.state, bool(first.error)) == (told, told == "failed"), parent
+        assert first.result == (b"0" if told == "completed" else b"")
+        assert (row.verdict, row.done, row.lost) == ("cut" if parent == "redriven" else "broken", 0, 1)
+        if parent in ("failed", "gave up"):
+            bench.do(c.Redrive(family.parent))
+            assert bench.job(family.parent).verdict == ("cut" if parent == "failed" else "broken")
+        bench.do(c.Cancel(family.parent))
+        while bench.do(c.Reap()).next_due == 0:
+            pass
+        assert left_of_fan_outs(bench.harness.dump()) == []
+
+
+def redriven(bench: Bench, need: int) -> tuple[Family, dict[str, Delivery]]:
+    """A family of three whose parent waits; the first child failed and was redriven. All three are claimed."""
+    family = Family(bench, bench.start(), 3, need=need, spare=1)
+    family.spawn()
+    family.end(0, "b")
+    assert bench.job(family.parent).lost == 1
+    bench.do(c.Redrive(family.ids[0]))
+    assert (bench.job(family.parent).lost, bench.job(family.ids[0]).brood) == (0, family.fan)
+    return family, {delivery.job.id: delivery for delivery in bench.claim(3)}
+
+
+@pytest.mark.parametrize("ending", ["completed", "failed"])
+def test_a_parent_that_still_waits_waits_again_for_a_child_that_is_redriven(bench: Bench, ending: str) -> None:
+    family, claimed = redriven(bench, need=3)
+    for other in family.ids[1:]:
+        family.complete(claimed[other])
+    assert bench.state(family.parent) == ("working", "waiting_children")
+    if ending == "completed":
+        family.complete(claimed[family.ids[0]])
+    else:
+        bench.do(c.Fail(family.fence_of(claimed[family.ids[0]]), "boom", "attempts"))
+    row = bench.job(family.parent)
+    assert (row.state, row.verdict, row.done, row.lost) == (
+        "submitted",
+        "met",
+        2 + (ending == "completed"),
+        ending == "failed",
+    )
+    assert [row.state for row in family.outcomes()] == [ending, "completed", "completed"]
+
+
+@pytest.mark.parametrize("ending", ["canceled", "submitted"])
+def test_a_child_that_is_redriven_is_canceled_when_nobody_waits_for_it_any_more(bench: Bench, ending: str) -> None:
+    """Its parent is canceled, or has enough others."""
+    family, claimed = redriven(bench, need=1)
+    if ending == "canceled":
+        bench.do(c.Cancel(family.parent))
+    else:
+        family.complete(claimed[family.ids[1]])
+    bench.do(c.Reap())
+    assert bench.job(family.parent).state == ending
+    assert bench.job(family.ids[0]).state == "canceled"
+    bench.do(c.Cancel(family.parent))
+    assert left_of_fan_outs(bench.harness.dump()) == []
+
+
+def test_a_child_that_is_redriven_is_none_of_a_later_fan_out(bench: Bench) -> None:
+    """Whose children have the same numbers."""
+    family = Family(bench, bench.start(), 1)
+    family.spawn()
+    family.end(0, "b")
+    bench.do(c.Fail(bench.take(), "lost", "children"))
+    bench.do(c.Redrive(family.parent))
+    later = Family(bench, bench.take(), 2, spare=1)
+    later.spawn()
+    later.end(0, "b")
+    bench.do(c.Redrive(family.ids[0]))
+    [child] = [delivery for delivery in bench.claim(2) if delivery.job.id == family.ids[0]]
+    family.complete(child)
+    assert [(row.job_id, row.state) for row in later.outcomes()] == [(later.ids[0], "failed")]
+    assert (bench.job(family.parent).done, bench.job(family.parent).lost) == (0, 1)

@@ -1,0 +1,130 @@
+"""A saver's thread that is forked to an agent: the job gets its conversation and values, whatever they are made of."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, TypedDict
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import add_messages
+from pydantic import BaseModel
+
+import batonpass as bp
+from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.serde.wrapped import Wrapped, contents
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+class Note(BaseModel):
+    text: str
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Point:
+    x: int
+    of: Note
+
+
+class Found(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    note: Note
+    ran: Annotated[list[str], operator.add]
+
+
+class Wanted(bp.Contract, name="fork.wanted"):
+    note: Note
+    ran: list[str]
+
+
+class Seen(bp.Contract, name="fork.seen"):
+    roles: list[str]
+    note: str
+    fields: list[str]
+
+
+app = bp.App("fork")
+
+
+@app.agent("reads", accepts=Wanted, returns=Seen)
+async def reads(wanted: Wanted, ctx: bp.Context) -> Seen:
+    roles: list[str] = [message.role for message in ctx.transcript.messages]
+    return Seen(roles=roles, note=wanted.note.text, fields=sorted(ctx.transcript.variables))
+
+
+@app.agent("any", accepts=bp.State, returns=Seen)
+async def reads_any(state: bp.State, ctx: bp.Context) -> Seen:
+    given = state.as_dict()
+    roles = [message["type"] if isinstance(message, dict) else message.type for message in given["messages"]]
+    return Seen(roles=roles, note=given["note"]["text"], fields=sorted(given))
+
+
+def retrieves(saver: BatonpassSaver) -> Any:
+    """A retriever's tool leaves documents in its message, and two nodes are joined by an edge."""
+    graph: Any = StateGraph(Found)
+    call = {"name": "search", "args": {}, "id": "1"}
+    found = ToolMessage("found", tool_call_id="1", artifact=[Document("text")])
+    graph.add_node("search", lambda _: {"messages": [AIMessage("", tool_calls=[call]), found], "ran": ["search"]})
+    graph.add_node("note", lambda _: {"note": Note(text="kept"), "ran": ["note"]})
+    graph.add_node("end", lambda _: {"messages": [AIMessage("answer")], "ran": ["end"]})
+    graph.add_edge(START, "search")
+    graph.add_edge(START, "note")
+    graph.add_edge(["search", "note"], "end")
+    return graph.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize(
+    ("agent", "roles", "fields"),
+    [
+        ("reads", ["user", "assistant", "tool", "assistant"], ["note", "ran"]),
+        ("any", ["human", "ai", "tool", "ai"], ["messages", "note", "ran"]),
+    ],
+)
+async def test_an_agent_gets_all_of_it(
+    agent: str, roles: list[str], fields: list[str], store_url: str, thread: str
+) -> None:
+    with BatonpassSaver.from_url(store_url, allow=[Note]) as saver:
+        config: Any = {"configurable": {"thread_id": thread}}
+        retrieves(saver).invoke({"messages": [("user", "hi")]}, config)
+    async with bp.connect(store_url, app=app) as coordinator, app.worker(coordinator):
+        last, *_ = await coordinator.timeline(thread)
+        job = await coordinator.fork(last.id, agent=agent)
+        seen = await coordinator.job(job.id, returns=Seen).result(timeout=60)
+    assert (seen.roles, seen.note, seen.fields) == (roles, "kept", fields)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (Note(text="a"), {"text": "a"}),
+        (Point(1, Note(text="a")), {"x": 1, "of": {"text": "a"}}),
+        (Colour.RED, "red"),
+        (Document("text", id="1"), {"id": "1", "metadata": {}, "page_content": "text", "type": "Document"}),
+        ({Colour.RED: (Note(text="a"), {Colour.RED})}, {"red": [{"text": "a"}, ["red"]]}),
+    ],
+)
+def test_contents_are_plain(value: Any, plain: Any) -> None:
+    kind, data = JsonPlusSerializer().dumps_typed(value)
+    assert contents([Wrapped(kind, data)]) == [plain]
+
+
+def test_contents_of_an_array() -> None:
+    kind, data = JsonPlusSerializer().dumps_typed(np.arange(6).reshape(2, 3))
+    assert contents({"of": Wrapped(kind, data)}) == {"of": [2, 3]}
+
+
+@pytest.mark.parametrize("data", [b"\xc1", b"\xc7\x01\x05\xc0", b"\xd9\xff", b"\x93\x01"])
+def test_contents_that_are_damaged(data: bytes) -> None:
+    with pytest.raises(bp.Corrupted, match=r"stored LangGraph value.*can't be read"):
+        contents(Wrapped("msgpack", data))
