@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from ..contracts.checkpoint import Checkpoint
+from .commands import Command
 from .frameworks import adapter_of
-from .rows import Place
+from .rows import Place, PlaceRow
+from .snapshots import open_summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,23 @@ class Brancher(Protocol):
         """Where to put the successor. Raises `BadSetup` if there can be none."""
         ...
 
+    @staticmethod
+    def needed(
+        thread: str, rows: Sequence[PlaceRow], stays: Sequence[PlaceRow]
+    ) -> Generator[Command[Any], Any, set[str]]:
+        """The ids of the checkpoints without which those that stay can't be read."""
+        ...
+
 
 def brancher(framework: str) -> Brancher | None:
     """The framework's rule, if it has one. Without, the framework will not see the successor, only we do."""
     found = adapter_of(framework)
     return cast("Brancher", found) if hasattr(found, "branch") else None
+
+
+def needed_by(
+    thread: str, rows: Sequence[PlaceRow], stays: Sequence[PlaceRow]
+) -> Generator[Command[Any], Any, set[str]]:
+    """The checkpoints of a thread that its framework needs to read those that stay."""
+    found = adapter_of(open_summary(stays[0].checkpoint).framework) if stays else None
+    return (yield from cast("Brancher", found).needed(thread, rows, stays)) if hasattr(found, "needed") else set()

@@ -202,6 +202,9 @@ class History:
 
         Kept are the last `keep_last`, those younger than `older_than` seconds, named ones (unless `keep_named` is
         false), and what a job on the thread would resume from. What other checkpoints share of the deleted ones stays.
+
+        In a BatonpassSaver's thread, those of subgraphs don't count, and what its graph goes on from stays with the
+        newest: the latest of a subgraph that waits, and what delta channels are made of. That needs LangGraph.
         """
         return await adrive(self.store, retention.prune(thread, keep_last, older_than, keep_named))
 

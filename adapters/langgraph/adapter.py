@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +14,8 @@ from ...contracts.outcome import Outcome
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
 from ...coordinator.branching import Branch, Origin
+from ...coordinator.calls import Call
+from ...coordinator.rows import PlaceRow
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from ..edited import check_messages, values
@@ -64,6 +67,19 @@ class LangGraphAdapter:
         from .record.fork import branch_of
 
         return branch_of(origin)
+
+    @staticmethod
+    def needed(thread: str, rows: Sequence[PlaceRow], stays: Sequence[PlaceRow]) -> Call[set[str]]:
+        """The checkpoints that delta channels of those that stay are made of. Needs LangGraph."""
+        try:
+            from .saver.lineage import Lineage
+            from .saver.outlines import Outlines
+        except ImportError as error:
+            raise MissingExtra(
+                f"thread {thread!r} is a BatonpassSaver's, and pruning it needs LangGraph: pip install "
+                "'batonpass[langgraph]'"
+            ) from error
+        return (yield from Lineage(Outlines()).needed(thread, rows, stays))
 
     @staticmethod
     def check_edit(source: Checkpoint, state: Any) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
 
-from ....contracts.errors import BadSetup, Corrupted
+from ....contracts.errors import BadSetup
 from ....coordinator.calls import Call, copies, places, retention
 from ....coordinator.calls.places import Found
 from ....coordinator.commands import OfRun, PutWrites, Walk
@@ -17,20 +17,15 @@ from ....coordinator.parts.bases import Bases
 from ....coordinator.parts.recent import Spot
 from ....coordinator.parts.stored import NATIVE
 from ....coordinator.rows import PlaceRow
-from ....coordinator.snapshots import open_row, open_summary
-from ..record.checkpoint import opened
-from ..record.compact import large_id
 from ..record.pending_writes import read_pending
 from ..serde.copying import NoCopy, ValueTemplate
 from ..serde.wrapper import Wrapper
 from .checkpoints import DELTAS, SEEDS, Checkpoints, read_tuple, run_digest
+from .lineage import Lineage
 from .listing import filled
-from .outlines import Outline
 from .owning import fence_of
 from .reopening import reopened, reopens
 
-# In LangGraph's metadata: counters of the delta channels whose values a checkpoint does not keep.
-_COUNTERS = "counters_since_delta_snapshot"
 # How many checkpoints of a run are looked up at once.
 _MOST = 500
 
@@ -40,6 +35,10 @@ class Threads:
 
     def __init__(self, shared: Checkpoints) -> None:
         self._shared = shared
+
+    @property
+    def _lineage(self) -> Lineage:
+        return Lineage(self._shared.outlines)
 
     def delete(self, thread: str) -> Call[None]:
         """Delete a thread, if it exists."""
@@ -58,7 +57,9 @@ class Threads:
             for thread in dict.fromkeys(thread for thread, _ in fresh):
                 wanted = {each for name, each in fresh if name == thread}
                 rows = yield from places.every(thread, whole=False)
-                needed = yield from self._needed(thread, rows, [row for row in rows if row.checkpoint.id not in wanted])
+                needed = yield from self._lineage.needed(
+                    thread, rows, [row for row in rows if row.checkpoint.id not in wanted]
+                )
                 self._shared.recent.forget(thread)
                 left |= wanted
                 goes = wanted - needed
@@ -87,51 +88,10 @@ class Threads:
         for row in rows:
             latest.setdefault(row.place.scope, row)
         stays = [row for row in rows if row.checkpoint.name or latest[row.place.scope] is row]
-        needed = yield from self._needed(thread, rows, stays)
+        needed = yield from self._lineage.needed(thread, rows, stays)
         kept = needed | {row.checkpoint.id for row in stays}
         self._shared.recent.forget(thread)
         yield from places.drop(thread, [row.checkpoint.id for row in rows if row.checkpoint.id not in kept])
-
-    def _needed(self, thread: str, rows: Sequence[PlaceRow], stays: Iterable[PlaceRow]) -> Call[set[str]]:
-        """The ancestors that the delta channels of what stays are made of, back to where each was kept as a whole."""
-        open_ends = [(row, counted) for row in stays if (counted := _counted(row))]
-        if not open_ends:
-            return set()
-        whole = {row.checkpoint.id: row for row in (yield from places.every(thread, whole=True))}
-        by_key = {(row.place.scope, row.place.key): row.checkpoint.id for row in rows}
-        needed: set[str] = set()
-        walked: set[tuple[str, frozenset[str]]] = set()
-        for row, counted in open_ends:
-            at, channels = row.checkpoint.id, counted
-            while at in whole and (at, channels) not in walked:
-                walked.add((at, channels))
-                outline = yield from self._outline(thread, whole[at])
-                channels = frozenset(name for name in channels if name in outline.versions and name not in outline.kept)
-                if not channels:
-                    break
-                at = by_key.get((row.place.scope, outline.parent), "")
-                needed |= {at} if at else set()
-        return needed
-
-    def _outline(self, thread: str, row: PlaceRow) -> Call[Outline]:
-        """A checkpoint's outline. Reads its values in logs only if its record is not enough."""
-        known = self._shared.outlines.get(row.checkpoint.id)
-        if known is not None:
-            return known
-        bare = open_row(row.checkpoint)
-        state, native = bare.roots
-        if any(part.root == NATIVE or not part.path for part in bare.parts):
-            found = yield from places.find(thread, row.place.scope, row.place.key)
-            if found is None:
-                return Outline("", {}, frozenset())
-            stored = found.opened.checkpoint
-            state, native = stored.state, stored.native
-        elif None in bare.roots:
-            raise Corrupted(f"checkpoint {row.checkpoint.id}: it is not what was saved; older ones may be readable")
-        read, frame = opened(native, row.checkpoint.id)
-        outline = Outline(large_id(frame.parent), frame.versions, frozenset([*state, *read.get("hidden", ())]))
-        self._shared.outlines.put(row.checkpoint.id, outline)
-        return outline
 
     def copy(self, source: str, target: str) -> Call[None]:
         """Copy the source's history to the target, with what was written at its places."""
@@ -161,7 +121,7 @@ class Threads:
             seen |= {row.place.key for row in rows}
             walked, first = rows[1:] if first else rows, False
             yield from self._collect(wrapper, thread, walked, collected, seeds)
-            key = (yield from self._outline(thread, rows[-1])).parent
+            key = (yield from self._lineage.outline(thread, rows[-1])).parent
         return {
             channel: DeltaChannelHistory(writes=writes[::-1], seed=seeds[channel])
             if channel in seeds
@@ -188,7 +148,7 @@ class Threads:
             for write in reversed(read_pending(writes, row.checkpoint, wrapper, where)):
                 if write[1] in left:
                     collected[write[1]].append(write)
-            kept = left & (yield from self._outline(thread, row)).kept
+            kept = left & (yield from self._lineage.outline(thread, row)).kept
             if kept:
                 seeds.update((yield from self._seeds(wrapper, thread, row, kept)))
 
@@ -213,8 +173,3 @@ class Threads:
                 held = {channel: ValueTemplate(seed) for channel, seed in seeds.items()}
                 recent.put((thread, scope, SEEDS), replace(base, held=held))
         return seeds
-
-
-def _counted(row: PlaceRow) -> frozenset[str]:
-    """The delta channels whose values a checkpoint may lack."""
-    return frozenset(open_summary(row.checkpoint).context.get(_COUNTERS) or ())
