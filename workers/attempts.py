@@ -72,6 +72,8 @@ class Attempts:
             await adrive(self._store, counting(session))
         if isinstance(outcome, FannedOut):
             return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
+        if not isinstance(outcome, Suspended):
+            session.check_told()
         if isinstance(outcome, Finished) and isinstance(outcome.result, Handoff):
             return await self._hand_off(agent, envelope, session, outcome.result, outcome.final)
         return ending(agent, session, outcome)
@@ -89,6 +91,8 @@ class Attempts:
         try:
             return await self._adapters[agent.kind].run(agent, payload, session, context)
         except BaseException as error:
+            if isinstance(error, Exception):
+                session.check_told()
             rejecting = single(error)
             if isinstance(rejecting, Rejecting):
                 return Rejected(str(rejecting))

@@ -15,7 +15,7 @@ import anyio
 
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint, Snapshot
-from ..contracts.errors import BatonpassError, Canceled, Fenced, Unavailable
+from ..contracts.errors import BatonpassError, Canceled, Fenced, OverBudget, Unavailable
 from ..contracts.handoff import Answer, Envelope
 from ..contracts.job import Lease
 from ..contracts.names import mint, partition_of
@@ -76,6 +76,7 @@ class LeaseSession:
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
     _lost: Fenced | None = None
+    _told: Fenced | None = None
     _left = False
     _base: Base | None = None
     _inherited: Mapping[str, Any] = MappingProxyType({})
@@ -224,7 +225,21 @@ class LeaseSession:
         self.check_lease()
         if self._left:
             raise Fenced(f"job {self.job_id} hop {self.hop}: this attempt has ended: stop working on it")
-        self.budget.check(f"job {self.job_id}")
+        self.check_told()
+        self._check_budget()
+
+    def check_told(self) -> None:
+        """Raise again what this run was told to end by: the agent's code may have caught it, as any error, and gone on
+        without what it was doing."""
+        if self._told is not None:
+            raise self._told
+
+    def _check_budget(self) -> None:
+        try:
+            self.budget.check(f"job {self.job_id}")
+        except OverBudget as error:
+            self._told = error
+            raise
 
     def check_lease(self) -> None:
         """Raise if the lease is known to be lost."""
@@ -335,14 +350,16 @@ class LeaseSession:
         self.tip_id = checkpoint_id
         self._journal.update(records)
         if self.draining:
-            raise Drained(f"job {self.job_id} is given back at checkpoint {self.tip_id}: this worker is stopping")
-        self.budget.check(f"job {self.job_id}")
+            about = f"job {self.job_id} is given back at checkpoint {self.tip_id}"
+            self._told = Drained(f"{about}: this worker is stopping")
+            raise self._told
+        self._check_budget()
         return self.checkpoint
 
     def _recorded(self, records: Mapping[str, Any]) -> None:
         """What was written counts. If the budget is exceeded, stop before anything more is spent."""
         self._journal.update(records)
-        self.budget.check(f"job {self.job_id}")
+        self._check_budget()
 
 
 def packed(records: Mapping[str, Any]) -> dict[str, bytes]:

@@ -92,6 +92,31 @@ async def threaded(task: Task, ctx: bp.Context) -> Done:
     return Done(words=words)
 
 
+@app.agent("swallows", accepts=Task, returns=Done)
+async def swallows(task: Task, ctx: bp.Context) -> Done:
+    """Goes on without what fails, whatever it is."""
+    words: list[str] = []
+    for piece in ("one", "two", "three"):
+        try:
+            if piece == "two":
+                words.append(await ctx.step(piece, gated_async, f"{task.text}:{piece}", "two"))
+            else:
+                words.append(await ctx.step(piece, work, f"{task.text}:{piece}"))
+        except Exception as error:
+            words.append(type(error).__name__)
+    return Done(words=words)
+
+
+@app.agent("swallows-all", accepts=Task, returns=Done, retries=1)
+async def swallows_all(task: Task, ctx: bp.Context) -> Done:
+    """Fails in its own way if something fails."""
+    try:
+        done: Done = await steps.fn(task, ctx)
+        return done
+    except Exception:
+        raise ValueError("no words") from None
+
+
 @app.agent("child", accepts=Task, returns=Done)
 async def child(task: Task, ctx: bp.Context) -> Done:
     if task.text == "at once":

@@ -22,8 +22,9 @@ def types(coordinator: bp.SyncCoordinator, job: bp.SyncJob[Done]) -> list[str]:
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("agent", ["steps", "sync"])
+@pytest.mark.parametrize("agent", ["steps", "sync", "swallows", "swallows-all"])
 def test_sigterm_gives_the_job_back_at_its_next_checkpoint(desk: Desk, agent: str) -> None:
+    """Also if the agent's code catches what tells it to stop, as any error."""
     first = desk.serving(agent, "--lease", "30")
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit(agent, Task(text="a"), returns=Done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -141,6 +142,25 @@ async def test_code_that_swallows_it_gets_no_further(swallows: bool) -> None:
         job = await coordinator.submit("a", Ask(), guard=bp.Guard(cost=2))
         assert "cost spent: 3 of 2" in await parked(job)
         assert "job.handed_off" not in await kinds(coordinator, job)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_code_that_swallows_it_ends_over_budget(fails: bool) -> None:
+    async def greedy(ask: Ask, ctx: bp.Context) -> Reply:
+        def think() -> str:
+            ctx.spend(cost=3)
+            return "thought"
+
+        with suppress(Exception):
+            await ctx.step("think", think)
+        if fails:
+            raise ValueError("no thought")
+        return Reply(text="no thought")
+
+    async with serving(only(greedy, retries=1)) as coordinator:
+        job = await coordinator.submit("a", Ask(), guard=bp.Guard(cost=2))
+        assert "cost spent: 3 of 2" in await parked(job)
+        assert [each.step for each in await coordinator.timeline(job.id)] == ["think"]
 
 
 async def test_what_a_failed_attempt_spent_counts(store_url: str) -> None:

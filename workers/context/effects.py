@@ -110,6 +110,9 @@ def effecting(
     full, digest, recorded = steps.begin("effect", key, arguments)
     if recorded is not None:
         return recorded.result
+    if key in steps.effects:
+        raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
+    steps.effects.add(key)
     repeats = False
     try:
         if journal.get(_PREFIX + key) is not None:
@@ -125,6 +128,7 @@ def effecting(
         result = yield from _performed(key, repeats)
         yield Commit(full, digest, result)
     finally:
+        steps.effects.discard(key)
         steps.leave("effect")
     return result
 

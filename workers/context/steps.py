@@ -58,6 +58,7 @@ class Steps:
         self.turn, self.tasks_turn = threading.Lock(), anyio.Lock(fast_acquire=True)
         self.pause: Pause | None = None
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
+        self.effects: set[str] = set()  # the keys of those that are under way
         self._session = session
         self._own_state = own_state
         self._counts: dict[str, int] = {}
