@@ -83,7 +83,7 @@ async def test_what_is_not_known_is_not_guessed(store_url: str, which: int) -> N
         assert (caught.value.reason, len(bank.keys)) == ("ambiguous", 1)
         assert f"{job.id}.0.pay" in caught.value.error
         assert "is unknown (the last error was ConnectionError: " in caught.value.error
-        assert "changes=" not in caught.value.error  # nothing else is recorded: there is no state to change
+        assert "changes={'effect:pay': RESULT}" in caught.value.error
 
 
 async def test_an_ambiguous_effect_is_settled_by_who_looked(store_url: str) -> None:
@@ -282,3 +282,47 @@ async def test_one_effect_does_not_happen_twice_at_once() -> None:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         assert (await job.result(timeout=60)).text.startswith("1 effect 'pay' runs twice at once")
         assert bank.keys == ["a"]
+
+
+@pytest.mark.parametrize("options", [{"retries": 1}, {"retries": bp.Retry(never=ConnectionError)}, {"timeout": 0.2}])
+async def test_no_fallback_repeats_what_may_have_happened(options: dict[str, Any]) -> None:
+    """Its effect would have another key. Not even if there is no attempt left to find that out."""
+    bank = Bank("after")
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        async def pay(key: str) -> int:
+            if "timeout" in options:
+                bank.keys.append(key)
+                await anyio.sleep_forever()
+            return bank.pay(key)
+
+        return Reply(text=str(await ctx.effect("pay", pay, ctx.effect_key("pay"))))
+
+    app = only(agent, fallback="b", **{"retries": 1, **options})
+    declare: Any = app.agent
+    declare("b", accepts=Ask, returns=Reply)(agent)
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        info = await reached(job, bp.JobState.FAILED)
+        assert (info.reason, info.agent, len(bank.keys)) == ("ambiguous", "a", 1)
+        assert "its outcome is unknown: look for" in str(info.error)
+
+
+@pytest.mark.parametrize("before", [False, True])
+async def test_an_effect_that_happened_is_recorded_by_a_redrive(before: bool, store_url: str) -> None:
+    """Also if nothing was recorded before it, so that the job has no checkpoint."""
+    bank = Bank("after")
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        if before:
+            await ctx.step("look", len, ask.text)
+        paid = await ctx.effect("pay", bank.pay, ctx.effect_key("pay"))
+        return Reply(text=f"paid {paid}")
+
+    async with serving(only(agent), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        info = await reached(job, bp.JobState.FAILED)
+        assert "redrive the job with changes={'effect:pay': RESULT}" in str(info.error)
+        await coordinator.redrive(job.id, changes={"effect:pay": 12})
+        assert (await job.result(timeout=60)).text == "paid 12"
+        assert len(bank.keys) == 1

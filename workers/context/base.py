@@ -184,9 +184,7 @@ class BaseContext:
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
         if unsure == "ask" and self._agent.kind != "function":
             raise BadSetup(f"ctx.effect(unsure='ask') is for plain functions: this is an agent of {self._agent.kind}")
-        return effecting(
-            self._steps, self._session.journal, self.effect_key(key), key, arguments, unsure, self.last_error
-        )
+        return effecting(self._steps, self._session, self.effect_key(key), key, arguments, unsure)
 
     def _asking(self, question: Any, terms: AskTerms, key: str | None = None) -> Generator[Act, Any, Any]:
         if self._agent.kind != "function":

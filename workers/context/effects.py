@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from ...contracts.errors import Ambiguous, BadSetup, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
+from ..session import LeaseSession
 from .counted import Later
 from .steps import Steps
 
@@ -94,15 +95,13 @@ def idempotency_key(job_id: str, hop: int, key: str) -> str:
 
 def effecting(
     steps: Steps,
-    journal: Mapping[str, Any],
+    session: LeaseSession,
     about: str,
     key: str,
     arguments: object,
     unsure: Unsure,
-    last_error: str | None,
 ) -> Generator[Act, Any, Any]:
-    """Run an effect, and return its outcome. `about` is its idempotency key. `last_error` is the previous attempt's,
-    which may have come from this effect."""
+    """Run an effect, and return its outcome. `about` is its idempotency key."""
     if not key:
         raise BadSetup("ctx.effect needs a key that is unique in this hop")
     if unsure not in ("stop", "ask", "repeat"):
@@ -115,18 +114,23 @@ def effecting(
     steps.effects.add(key)
     repeats = False
     try:
-        if journal.get(_PREFIX + key) is not None:
+        if session.journal.get(_PREFIX + key) is not None:
             repeats = unsure == "repeat"
-            first = journal.get(_ASKS + key, 1)
-            settled = yield from _settled(about, key, unsure, last_error, first, by_state=steps.editable)
+            if unsure == "stop":  # the last error may have come from this effect
+                raise Ambiguous(_unknown(steps, about, key, session.last_error))
+            first = session.journal.get(_ASKS + key, 1)
+            settled = [] if repeats else (yield from _settled(about, key, first))
             if settled:
                 [result] = settled
                 yield Commit(full, digest, result)
                 return result
         else:
             yield from _announced(about, key)
-        result = yield from _performed(key, repeats)
+        if unsure != "repeat":
+            session.in_doubt = {**session.in_doubt, key: _unknown(steps, about, key, None)}
+        result = yield from _performed(session, key, repeats)
         yield Commit(full, digest, result)
+        session.settle(key)
     finally:
         steps.effects.discard(key)
         steps.leave("effect")
@@ -142,7 +146,7 @@ def _announced(about: str, key: str) -> Generator[Act, Any, None]:
         raise
 
 
-def _performed(key: str, repeats: bool) -> Generator[Act, Any, Any]:
+def _performed(session: LeaseSession, key: str, repeats: bool) -> Generator[Act, Any, Any]:
     """Call the effect's function. If nothing was done, take back the record that it starts."""
     performing = Perform()
     try:
@@ -151,23 +155,22 @@ def _performed(key: str, repeats: bool) -> Generator[Act, Any, Any]:
         # If this repeats an earlier try, the effect may have happened then.
         if isinstance(error, NotDone) or (performing.called_off and not repeats):
             yield TakeBack({_PREFIX + key: None})
+            session.settle(key)
         raise
 
 
-def _settled(
-    about: str, key: str, unsure: Unsure, last_error: str | None, first: int, *, by_state: bool
-) -> Generator[Act, Any, list[Any]]:
+def _unknown(steps: Steps, about: str, key: str, last_error: str | None) -> str:
+    """What to do about an effect that was started and may have happened."""
+    known = f"redrive the job with changes={{'effect:{key}': RESULT}}, or " if steps.editable else ""
+    before = f" (the last error was {last_error})" if last_error else ""
+    return (
+        f"effect {key!r} started, and its outcome is unknown{before}: look for {about!r} in the other system, then "
+        f"{known}let it repeat (unsure='repeat'{'' if steps.editable else ', with that as its idempotency key'})"
+    )
+
+
+def _settled(about: str, key: str, first: int) -> Generator[Act, Any, list[Any]]:
     """The result of an effect that was started before, if a person knows it. Nothing if it should run again."""
-    if unsure == "repeat":
-        return []
-    if unsure == "stop":
-        known = f"redrive the job with changes={{'effect:{key}': RESULT}}, or " if by_state else ""
-        before = f" (the last error was {last_error})" if last_error else ""
-        raise Ambiguous(
-            f"effect {key!r} started, and its outcome is unknown{before}: look for {about!r} in the other "
-            f"system, then {known}let it repeat "
-            f"(unsure='repeat'{'' if by_state else ', with that as its idempotency key'})"
-        )
     question = {"effect": key, "idempotency_key": about, "question": "was it done? answer {done: ..., result: ...}"}
     for number in count(first):
         answer = yield Ask(question, f"{key}/{number}", _TOLD)

@@ -116,8 +116,8 @@ class Steps:
 
     @property
     def editable(self) -> bool:
-        """Whether there is a state in which a user can edit a result before redriving the job."""
-        return self._own_state and bool(self._done)
+        """Whether a user can give a result when redriving the job."""
+        return self._own_state
 
     def begin(
         self, name: str, key: str | None, arguments: object, *, users: bool = False
@@ -151,7 +151,8 @@ class Steps:
 
     def advice(self, full: str) -> str:
         """What to do about a record that does not fit, if the payload was edited. Empty if that can't be."""
-        return f". If you edited the payload, redrive with changes={{{full!r}: RESULT}}, too" if self.editable else ""
+        known = self.editable and self._done
+        return f". If you edited the payload, redrive with changes={{{full!r}: RESULT}}, too" if known else ""
 
     def _full(self, said: str, key: str | None) -> str:
         """A step's key, from its name and its own key. Without that, the uses of the name are counted."""

@@ -155,6 +155,8 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
         pause = policy.pause(session.attempt, error)
         if policy.within is not None and session.failing_for + pause > seconds_of(policy.within):
             reason = "out_of_time"
+    if reason in ("attempts", "permanent", "out_of_time") and session.in_doubt:
+        reason, text = "ambiguous", f"{text}; {'; '.join(session.in_doubt.values())}"  # no fallback may do it again
     if reason is not None:
         return Fail(session.fence, text, reason, spent=_spent(session))
     return Fail(session.fence, text, "", int(pause * 1000))
