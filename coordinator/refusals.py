@@ -76,7 +76,7 @@ def _busy(thread: str, job_id: str, way: str = "") -> BatonpassError:
 
 
 def _turned_away(thread: str, job_id: str) -> BatonpassError:
-    return _busy(thread, job_id, ", or submit with on_busy=")
+    return _busy(thread, job_id, ", or submit with on_busy= (--on-busy)")
 
 
 def _needed(checkpoint_id: str, job_id: str) -> BatonpassError:
@@ -124,15 +124,16 @@ def _cursor(position: str) -> BatonpassError:
 
 def _trimmed(position: str, gone: str) -> BatonpassError:
     return Trimmed(
-        f"the events after {position!r} were deleted: continue from .first_available, and list the jobs for the rest",
+        f"the events after {position!r} were deleted: continue from {gone!r} (.first_available), and list the jobs for "
+        "the rest",
         first_available=gone,
     )
 
 
 def _rewound(position: str, back: str) -> BatonpassError:
     return Rewound(
-        f"the store went back in time and lost event {position!r}: continue from .first_available, where some "
-        "events come again",
+        f"event {position!r} is not in the store, which has lost it by going back in time, or never had it: continue "
+        f"from {back!r} (.first_available), where some events come again",
         first_available=back,
     )
 

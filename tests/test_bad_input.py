@@ -140,6 +140,7 @@ def process(*command: str) -> Ran:
         (["show", "nonsense"], "'nonsense' is neither a job nor a checkpoint"),
         (["answer", "j00", "x"], "'j00' is neither a question's id nor a job's"),
         (["submit", "research", '{"text": "x"}', "--key", ""], "key='' is the same for every job"),
+        (["submit", "research", '{"text": "x"}', "--thread", ""], "thread='' names no thread"),
         (["answer", "j" + "0" * 23, "x"], "there is no job j00"),
         (["cancel", "c" + "0" * 23], "is not a job id: those are a j and 23 more letters and digits"),
         (["timeline", "T", "--before", "x"], "'x' is not a checkpoint id"),

@@ -118,7 +118,8 @@ class _Endpoints:
         try:
             found = await following(self._coordinator, way, 1)
         except Rewound as gone:
-            text = f"the store lost its last writes, and this cursor's event: go on with after={gone.first_available}"
+            why = "this cursor's event was lost with the store's last writes, or never was there"
+            text = f"{why}: go on with after={gone.first_available}"
             raise BadRequest(text, status=410, after=gone.first_available) from None
         except Trimmed as gone:
             text = f"events after this cursor are not kept any more: go on with after={gone.first_available}"

@@ -85,6 +85,11 @@ def fork_job(
     edit = edit.own()
     at = yield from source_of(book, checkpoint_id)
     source = at.checkpoint
+    if at.place is not None and at.place.scope:
+        raise BadSetup(
+            f"checkpoint {source.id} is a subgraph's ({at.place.scope}), which has a state of its own: fork the newest "
+            "one of the graph itself"
+        )
     made = next(drafts(bases, at, edit.of(source, at.base, "fork"), source.thread, ""))
     state = plain_state(source.framework, value(made.nodes.state))
     _, kind = yield from book.taker(to)

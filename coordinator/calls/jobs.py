@@ -59,7 +59,8 @@ def submit(
     key of our own, for which there is one job whatever the payload is."""
     key, thread = options.get("key"), options.get("thread")
     wait, key_age, bound = _times(options) if options else _USUAL
-    text(thread or "", "thread")
+    if thread is not None and not text(thread, "thread"):
+        raise BadSetup("thread='' names no thread: give a name, or None for a thread of the job's own")
     if key is not None and not text(key, "key"):
         raise BadSetup("key='' is the same for every job: give each its own key, or None")
     contract, data = yield from book.address(agent, payload)

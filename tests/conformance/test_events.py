@@ -233,6 +233,6 @@ def test_a_stored_cursor_of_an_event_that_is_not_there(bench: Bench) -> None:
     behind_it = re.sub(r"\d+$", lambda number: str(int(number[0]) + 1), place)
     ahead = known[-1].position.replace(place, behind_it)
     assert bench.do(c.Events(known[-1].position, stored=True)) == []
-    with pytest.raises(bp.Rewound, match="lost event") as told:
+    with pytest.raises(bp.Rewound, match="is not in the store") as told:
         bench.do(c.Events(ahead, stored=True))
     assert [row for row in bench.do(c.Events(told.value.first_available, stored=True)) if row.fields] == known

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
+from langgraph.types import interrupt
 from pydantic import BaseModel
 
 import batonpass as bp
@@ -102,6 +103,24 @@ async def test_an_agent_gets_all_of_it(
         job = await coordinator.fork(last.id, agent=agent)
         seen = await coordinator.job(job.id, returns=Seen).result(timeout=60)
     assert (seen.roles, seen.note, seen.fields) == (roles, "kept", fields)
+
+
+async def test_a_subgraphs_state_is_not_taken_for_the_graphs(store_url: str, thread: str) -> None:
+    """It is the newest on the thread if a subgraph waits."""
+    with BatonpassSaver.from_url(store_url) as saver:
+        inner: Any = StateGraph(Found)
+        inner.add_node("asks", lambda _: {"ran": [interrupt("sure?")]})
+        inner.add_edge(START, "asks")
+        outer: Any = StateGraph(Found)
+        outer.add_node("inner", inner.compile())
+        outer.add_edge(START, "inner")
+        config: Any = {"configurable": {"thread_id": thread}}
+        outer.compile(checkpointer=saver).invoke({"ran": []}, config)
+    async with bp.connect(store_url, app=app) as coordinator:
+        last, *_ = await coordinator.timeline(thread)
+        with pytest.raises(bp.BadSetup, match=r"is a subgraph's \(inner:.*\).*fork the newest one of the graph itself"):
+            await coordinator.fork(last.id, agent="any")
+        assert await coordinator.jobs() == []
 
 
 @pytest.mark.parametrize(

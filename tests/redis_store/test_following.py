@@ -249,7 +249,7 @@ def test_a_replica_whose_clock_is_behind_takes_over(redis_server: str, lost: boo
         if lost:
             server.restore(key, 0, replicated, replace=True)
             early = other.save(thread="t", agent="a", state="early")
-            with bp.connect(url) as later, pytest.raises(bp.Rewound, match="lost event") as told:
+            with bp.connect(url) as later, pytest.raises(bp.Rewound, match="is not in the store") as told:
                 next(later.events(after=seen[-1].cursor))
             with bp.connect(url) as later:
                 again = list(later.events(after=told.value.first_available))
