@@ -15,7 +15,7 @@ from batonpass.coordinator.commands import Complete
 from batonpass.workers.session import LeaseSession
 from tests.apps.evidence import ran
 
-from .agents import Done, Task, await_gate, gated, is_open, pass_gate, work
+from .agents import Done, Task, await_gate, gated, gated_async, is_open, pass_gate, work
 
 
 @asynccontextmanager
@@ -58,6 +58,9 @@ async def slow(task: Task, ctx: bp.Context) -> Done:
 
 @app.agent("hopeless", accepts=Task, returns=Done, isolation="process", timeout=5.0, retries=1, fallback="pid")
 async def hopeless(task: Task, ctx: bp.Context) -> Done:
+    ctx.spend(tokens=100)
+    if task.text == "pays":
+        await ctx.effect("pay", gated_async, "pays", "never")
     return await hangs.fn(task, ctx)  # type: ignore[no-any-return]
 
 

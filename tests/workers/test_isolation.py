@@ -106,6 +106,16 @@ def test_after_the_last_timeout_the_job_goes_on_at_the_fallback(desk: Desk) -> N
         assert job.result(timeout=DEADLINE).words[0] != str(child)
         [handed] = [event.data for event in coordinator.events(job=job.id) if event.type.endswith("handed_off")]
         assert handed["reason"] == "fallback"
+        assert job.info().spent.tokens == 100  # by the process that was killed
+
+
+def test_after_a_timeout_within_an_effect_no_fallback_repeats_it(desk: Desk) -> None:
+    serving_apart(desk, "hopeless,pid", "--lease", "60")
+    with bp.connect(desk.url, app=app) as coordinator:
+        job = coordinator.submit("hopeless", Task(text="pays"), returns=Done)
+        with pytest.raises(bp.JobFailed, match="its outcome is unknown: look for") as failed:
+            job.result(timeout=DEADLINE)
+        assert (failed.value.reason, job.info().spent.tokens) == ("ambiguous", 100)
 
 
 def test_a_job_that_kills_its_processes_is_parked(desk: Desk) -> None:

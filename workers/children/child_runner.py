@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 
 import anyio
 
@@ -12,10 +11,11 @@ from ...contracts.app import App
 from ...contracts.duration import seconds_of
 from ...contracts.errors import BatonpassError, Fenced, NotFound
 from ...coordinator.blobs import open_envelope
-from ...coordinator.commands import Fence, ReadJob, Restore
+from ...coordinator.commands import Fence, ReadKept, Restore
 from ...coordinator.rows import Delivery
 from ...coordinator.store import Store
 from ..aside import Aside
+from ..context.effects import unfinished
 from ..outcomes.closing import Closing
 from ..session import PATIENCE, LeaseSession
 from .pool import Pool
@@ -99,18 +99,20 @@ class ChildRunner:
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
             return
+        session.in_doubt = unfinished(session.journal)
         await self._closing.fail(about, agent, session, error, delivery.job)
 
     async def _now(self, delivery: Delivery) -> LeaseSession:
         """The delivery as its child left it, with the last checkpoint and what the fallback needs."""
-        row = await self._store.acall(ReadJob(delivery.job.id))
+        kept = await self._store.acall(ReadKept(delivery.job.id))
+        row = kept.job
         if (row.token, row.lease) != (delivery.job.token, delivery.job.lease):
             raise Fenced(f"job {row.id}: the lease with token {delivery.job.token} is over")
         try:
             checkpoint = await self._store.acall(Restore(row.tip)) if row.tip else None
         except NotFound:
             checkpoint = None
-        session = LeaseSession(self._store, replace(delivery, job=row, checkpoint=checkpoint), self._app)
+        session = LeaseSession(self._store, Delivery(row, checkpoint, kept.journal), self._app)
         envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
         session.guard(envelope)
         if envelope.transcript is not None:

@@ -159,14 +159,22 @@ def _performed(session: LeaseSession, key: str, repeats: bool) -> Generator[Act,
         raise
 
 
+def unfinished(journal: Mapping[str, Any]) -> dict[str, str]:
+    """The effects of a hop that may have happened, and what to do about each. For a process that was killed."""
+    started = {key.removeprefix(_PREFIX): about for key, about in journal.items() if about and key.startswith(_PREFIX)}
+    return {key: _advice(about, key) for key, about in started.items() if f"step/effect:{key}" not in journal}
+
+
 def _unknown(steps: Steps, about: str, key: str, last_error: str | None) -> str:
     """What to do about an effect that was started and may have happened."""
     known = f"redrive the job with changes={{'effect:{key}': RESULT}}, or " if steps.editable else ""
     before = f" (the last error was {last_error})" if last_error else ""
-    return (
-        f"effect {key!r} started, and its outcome is unknown{before}: look for {about!r} in the other system, then "
-        f"{known}let it repeat (unsure='repeat'{'' if steps.editable else ', with that as its idempotency key'})"
-    )
+    repeat = f"let it repeat (unsure='repeat'{'' if steps.editable else ', with that as its idempotency key'})"
+    return f"{_advice(about, key, before)}, then {known}{repeat}"
+
+
+def _advice(about: str, key: str, before: str = "") -> str:
+    return f"effect {key!r} started, and its outcome is unknown{before}: look for {about!r} in the other system"
 
 
 def _settled(about: str, key: str, first: int) -> Generator[Act, Any, list[Any]]:
