@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -33,6 +34,7 @@ from ..record.pending_writes import PackedWrite, read_pending
 from ..record.reading import Reading
 from ..serde.wrapper import Wrapper
 from .batching import Batch, Batching
+from .lineage import COUNTERS
 from .outlines import Outlines
 
 # Set in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins there may
@@ -55,10 +57,23 @@ class Checkpoints:
         self.codec = store.codec
         self._ttl = ttl
         self._refuses = refuses
+        self._has_warned = False
         self._awkward: set[str] = set()
         self._freeing = Freeing()
         self.renew()
         _ALL.add(self)
+
+    def _for_ever(self) -> int:
+        """The ttl of a checkpoint of which the delta channels of later ones may be made: none."""
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                "this graph has delta channels, whose values are made of earlier checkpoints: its checkpoints are kept "
+                "in spite of the saver's ttl=, or newer ones would lose values. `batonpass prune` deletes what is not "
+                "needed",
+                stacklevel=2,
+            )
+        return 0
 
     def renew(self) -> None:
         """Forget what was remembered. For the child of a fork, whose parent continues with what there was."""
@@ -97,6 +112,8 @@ class Checkpoints:
             writes=_writes_of_put(taken, held.given if held and held.key == parent else b""),
         )
         record = Record(scope, checkpoint, metadata, parent, held, new)
+        if self._ttl and (record.keeps_deltas or metadata.get(COUNTERS)):
+            putting.ttl = self._for_ever()
         deltas = self.recent.get((thread, scope, DELTAS)) if record.keeps_deltas else None
         if deltas is not None:  # its value shares most with the last one that was kept, several checkpoints ago
             if known is not None and known.id != deltas.id:

@@ -14,7 +14,7 @@ from ..record.compact import large_id
 from .outlines import Outline, Outlines
 
 # In LangGraph's metadata: counters of the delta channels whose values a checkpoint does not keep.
-_COUNTERS = "counters_since_delta_snapshot"
+COUNTERS = "counters_since_delta_snapshot"
 
 
 class Lineage:
@@ -67,4 +67,4 @@ class Lineage:
 
 def _counted(row: PlaceRow) -> frozenset[str]:
     """The delta channels whose values a checkpoint may lack."""
-    return frozenset(open_summary(row.checkpoint).context.get(_COUNTERS) or ())
+    return frozenset(open_summary(row.checkpoint).context.get(COUNTERS) or ())
