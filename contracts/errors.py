@@ -172,11 +172,13 @@ class Rewound(Trimmed):
 
 
 class ChildrenFailed(BatonpassError):
-    """Raised by `ctx.fan_out` when more children failed than it tolerates. `failed` has a `ChildFailed` for each."""
+    """Raised by `ctx.fan_out` when more children failed than it tolerates. `failed` has a `ChildFailed` for each. `key`
+    names the record of a fan-out that is to be made again by a redrive, if that is not the last one."""
 
-    def __init__(self, message: str, *, failed: Sequence[ChildFailed]) -> None:
+    def __init__(self, message: str, *, failed: Sequence[ChildFailed], key: str = "") -> None:
         super().__init__(message)
         self.failed = tuple(failed)
+        self.key = key
 
 
 class StepMismatch(BatonpassError):

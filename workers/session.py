@@ -140,6 +140,11 @@ class LeaseSession:
         return self._failing + time.monotonic() - self._began if self._failing is not None else 0.0
 
     @property
+    def fan(self) -> str:
+        """The job's last fan-out, when this delivery was claimed. Empty if it has made none."""
+        return self._row.fan
+
+    @property
     def journal(self) -> Mapping[str, Any]:
         """The hop's records by key."""
         return self._journal

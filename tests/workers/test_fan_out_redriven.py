@@ -104,6 +104,39 @@ async def test_enough_were_completed_after_it_was_over(store_url: str, monkeypat
         assert runs == {"child": 2}
 
 
+async def test_a_failure_that_is_raised_after_a_later_fan_out(store_url: str) -> None:
+    """A redrive makes those children again that it is about, and none of the later one."""
+    app, runs = bp.App("later"), Counter[int]()
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        runs[ask.number] += 1
+        if ask.number == 1 and runs[1] < 3:
+            raise ValueError("not yet")
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        failed, first = None, list[Reply]()
+        try:
+            first = await ctx.fan_out([bp.Handoff("child", Ask(number=each)) for each in (0, 1)])
+        except bp.ChildrenFailed as error:
+            failed = error
+        [later] = await ctx.fan_out([bp.Handoff("child", Ask(number=2))])
+        if failed:
+            raise failed
+        return Reply(text=" ".join([*(reply.text for reply in first), later.text]))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for _ in range(2):
+            with pytest.raises(bp.JobFailed, match=r"1 of 2 children"):
+                await job.result(timeout=LONG)
+            await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1 2"
+        assert runs == {0: 1, 1: 3, 2: 1}
+
+
 async def test_one_that_was_redriven_with_another_payload(store_url: str) -> None:
     """It is two levels below the job that was submitted. Each level goes on with what was mended below, and makes
     nothing again."""

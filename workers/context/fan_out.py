@@ -22,6 +22,8 @@ from .counted import Later, counted
 from .steps import Pause, Steps
 
 _PREFIX = "fan/"
+# Of a fan-out whose failure ended the job, although it was not the last one.
+_AGAIN = "again/"
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
 _ROUNDS = 100
 Joining: TypeAlias = Generator[ReadOutcomes | Record | Later, Any, list[Any]]
@@ -30,8 +32,11 @@ Joining: TypeAlias = Generator[ReadOutcomes | Record | Later, Any, list[Any]]
 class Spawning(Pause):
     """The agent waits for children."""
 
-    def __init__(self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str], steps: Steps) -> None:
+    def __init__(
+        self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str], steps: Steps, *, again: bool = False
+    ) -> None:
         super().__init__(step)
+        self.again = again
         self.fan_out = fan_out
         self.step = step
         self.digest = digest
@@ -44,7 +49,8 @@ class Spawning(Pause):
 
     def record(self, fan: str) -> dict[str, Any]:
         """The new record in the hop's journal: its fan-outs, the newest last."""
-        return {_PREFIX + self.step: [self.digest, *self.before, fan]}
+        done = {_AGAIN + self.step: None} if self.again else {}
+        return {_PREFIX + self.step: [self.digest, *self.before, fan], **done}
 
 
 def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object) -> Joining:
@@ -59,14 +65,15 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     for fan, rows in ended.items():
         rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
-    if not fans or (fans[-1] and fans[-1] == session.cut):
-        asked = Spawning(replace(wanted, done=done), full, digest, fans, steps)
+    again = bool(session.journal.get(_AGAIN + full))
+    if not fans or (fans[-1] and (fans[-1] == session.cut or again)):
+        asked = Spawning(replace(wanted, done=done), full, digest, fans, steps, again=again)
         if not fans or len(done) < wanted.need:
             raise steps.paused(asked)
         # Enough of them completed after the fan-out ended, so it is not made again.
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
-    return _results(session, book, wanted, ended, fans[-1])
+    return _results(session, book, wanted, ended, fans[-1], "" if fans[-1] == session.fan else _AGAIN + full)
 
 
 def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
@@ -133,7 +140,7 @@ def _about(row: OutcomeRow) -> str:
 
 
 def _results(
-    session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str
+    session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str, key: str
 ) -> list[Any]:
     """For each place, the result of the child that completed, or how the last one for it ended otherwise."""
     job_id = session.job_id
@@ -155,6 +162,6 @@ def _results(
         shown = "; ".join(f"{child.job_id} ({child.reason}): {child.error or 'no error'}" for child in failed[:3])
         more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
         raise ChildrenFailed(
-            f"{len(failed)} of {len(results)} children of job {job_id} failed: {shown}{more}", failed=failed
+            f"{len(failed)} of {len(results)} children of job {job_id} failed: {shown}{more}", failed=failed, key=key
         )
     return results

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...contracts.agent import Agent
-from ...contracts.errors import BatonpassError, Canceled, Fenced, OverBudget, Unanswered
+from ...contracts.errors import BatonpassError, Canceled, ChildrenFailed, Fenced, OverBudget, Unanswered
 from ...coordinator.book import Book
 from ...coordinator.calls import adrive
 from ...coordinator.commands import Fence, Release
@@ -60,9 +60,10 @@ class Closing:
                 again = f"goes on at {agent.fallback}"
             _tell(about, command.error, again, trace)
             await session.aflush()
-            if isinstance(error, Unanswered) and error.key:
+            if isinstance(error, Unanswered | ChildrenFailed) and error.key:
                 with suppress(OverBudget):  # raised after the write
-                    await session.arecord({error.key: None})  # so that a redrive asks again
+                    # So that a redrive asks again, or makes the children again that failed.
+                    await session.arecord({error.key: None if isinstance(error, Unanswered) else True})
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except Fenced as lost:
