@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import fields as fields_of
 from typing import Any, cast
 
 from batonpass.cli.options import read_json
 from batonpass.contracts.errors import ContractViolation
+from batonpass.contracts.guard import Guard
 
 from .words import in_json
 
@@ -78,6 +80,11 @@ def payload(text: str) -> dict[str, object] | None:
     if not isinstance(values, dict):
         raise ContractViolation("the payload must be a JSON object")
     return cast("dict[str, object]", values)
+
+
+def limits(typed: Mapping[str, str]) -> dict[str, Any]:
+    """The limits of a guard that were typed, by name."""
+    return {each.name: _parsed(typed[each.name]) for each in fields_of(Guard) if typed.get(each.name, "").strip()}
 
 
 def _values(typed: Mapping[str, str]) -> Iterator[tuple[str, Any]]:

@@ -65,6 +65,7 @@ class JobPage:
     steps: tuple[CheckpointSummary, ...]
     before: str | None
     redrive: Typed | None
+    limits: tuple[tuple[str, float | None], ...]
     refused: Typed | None
 
 
@@ -110,6 +111,7 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
         tuple(steps[:_STEPS]),
         steps[_STEPS - 1].id if len(steps) > _STEPS else None,
         typed if typed and typed.form == "redrive" and info.state == JobState.FAILED else None,
+        tuple(asdict(info.guard).items()),
         typed if typed and not answering and (typed.form != "redrive" or info.state != JobState.FAILED) else None,
     )
 

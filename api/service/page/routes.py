@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict
@@ -185,7 +186,10 @@ class _Page:
 
     async def redrive(self, request: Request) -> Response:
         async def redriving(job: str) -> str:
-            await self._coordinator.redrive(job, payload=fields.payload(request.state.typed.get("payload", "")))
+            typed = request.state.typed
+            changed = fields.limits(typed)
+            guard = replace((await self._coordinator.job(job).info()).guard, **changed) if changed else None
+            await self._coordinator.redrive(job, payload=fields.payload(typed.get("payload", "")), guard=guard)
             return "redriven"
 
         return await self._act(request, "redrive", redriving)
