@@ -198,7 +198,19 @@ class Book:
 
     def lane(self, name: str, contract: ContractRef, payload: bytes) -> Generator[Command[Any], Any, str]:
         """The lane of a delivery, "" if its agent has no limits."""
-        return lane_within((yield from self.bounds(name, contract)), name, contract, payload)
+        return (yield from self.lane_within((yield from self.bounds(name, contract)), name, contract, payload))
+
+    def lane_within(
+        self, bounds: Bounds, name: str, contract: ContractRef, payload: bytes
+    ) -> Generator[Command[Any], Any, str]:
+        """The same for an agent with these bounds."""
+        if not bounds.limited:
+            return ""
+        values = load_mapping(contract, payload) if bounds.limit_by else {}
+        if bounds.limit_by and bounds.limit_by not in values:  # a program without the class may leave out its defaults
+            schema = (yield from self.declaration(name)).schema_of(contract)
+            values = {bounds.limit_by: schema.get("properties", {}).get(bounds.limit_by, {}).get("default")}
+        return lane_of(name, contract, values.get(bounds.limit_by) if bounds.limit_by else None)
 
     def intent(self, name: str, payload: object, ref: ContractRef, data: bytes) -> Generator[Command[Any], Any, Intent]:
         """The intent of a payload for an agent, given as bytes."""
@@ -288,15 +300,10 @@ def target(
     return Target(agent, str(contract), queue_of(agent, contract, priority), envelope, about or {}, lane)
 
 
-def lane_within(bounds: Bounds, agent: str, contract: ContractRef, payload: bytes) -> str:
-    """The lane of a delivery to an agent with these bounds, "" if it has no limits."""
-    if not bounds.limited:
-        return ""
-    return lane_of(agent, contract, load_mapping(contract, payload).get(bounds.limit_by) if bounds.limit_by else None)
-
-
 def lane_of(agent: str, contract: ContractRef, value: object = None) -> str:
     """The lane of an agent's deliveries of one contract version, for one value of the field in its `limit_by`."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # the same number in JSON
     return digest("lane", agent, str(contract), json.dumps(value, sort_keys=True, default=str))
 
 

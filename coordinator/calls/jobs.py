@@ -30,7 +30,7 @@ from ...contracts.nothing import nothing
 from ...contracts.options import SubmitOptions
 from ...contracts.part import Part
 from ..blobs import open_blob, open_envelope, seal_envelope, seal_plain
-from ..book import Book, lane_within, queue_of, target
+from ..book import Book, queue_of, target
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
@@ -65,7 +65,7 @@ def submit(
         raise BadSetup("key='' is the same for every job: give each its own key, or None")
     contract, data = yield from book.address(agent, payload)
     bounds = yield from book.bounds(agent, contract)
-    lane = lane_within(bounds, agent, contract, data)
+    lane = yield from book.lane_within(bounds, agent, contract, data)
     if bounds.max_waiting is not None:
         bound = _counted(bound, bounds.max_waiting, agent, contract)
     idem = digest("key", agent, key) if key else digest("once", *once) if once else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator import commands as c
 from tests.workers.serving import kinds, reached
 
 
@@ -164,6 +167,29 @@ async def test_more_at_once_count_before_the_next_one_ends(url: str) -> None:
                 for job in jobs[1:]:
                     await job.result(timeout=30)
             hung.set()
+
+
+class Sized(bp.Contract, name="limits.sized"):
+    customer: str = "all"
+    size: float = 1
+
+
+@pytest.mark.parametrize(
+    ("limit_by", "sent", "same"),
+    [("customer", {}, True), ("size", {}, True), ("size", {"size": 1}, True), ("size", {"size": 2}, False)],
+)
+async def test_a_program_without_the_class_has_the_same_lane(
+    limit_by: str, sent: dict[str, float], same: bool, store_url: str
+) -> None:
+    app = bp.App("limits")
+    app.agent("call", accepts=Sized, returns=Sized, concurrency=1, limit_by=limit_by)(lambda asked: asked)
+    async with bp.connect(store_url, app=app) as coordinator:
+        await app.declare(coordinator)
+        sending = [sys.executable, "-m", "batonpass", "submit", "call", json.dumps(sent), "--store", store_url]
+        other = (await anyio.run_process(sending)).stdout.decode().strip()
+        jobs = [coordinator.job(other), await coordinator.submit("call", Sized())]
+        lanes = {(await coordinator.store.acall(c.ReadJob(job.id))).lane for job in jobs}
+        assert (len(lanes) == 1, "" in lanes) == (same, False)
 
 
 async def test_workers_that_differ_keep_between_their_numbers(url: str) -> None:
