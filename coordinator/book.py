@@ -206,7 +206,7 @@ class Book:
         """The same for an agent with these bounds."""
         if not bounds.limited:
             return ""
-        values = load_mapping(contract, payload) if bounds.limit_by else {}
+        values: Mapping[str, Any] = load_mapping(contract, payload) if bounds.limit_by else {}
         if bounds.limit_by and bounds.limit_by not in values:  # a program without the class may leave out its defaults
             schema = (yield from self.declaration(name)).schema_of(contract)
             values = {bounds.limit_by: schema.get("properties", {}).get(bounds.limit_by, {}).get("default")}
