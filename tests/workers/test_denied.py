@@ -45,7 +45,7 @@ def denied(admin: redis.Redis, how: str) -> Iterator[None]:
 @pytest.mark.parametrize("agent", ["steps", "sync"])
 def test_the_job_goes_on_when_it_is_let_in_again(desk: Desk, own_redis: RedisServer, agent: str, how: str) -> None:
     with own_redis.client() as admin, bp.connect(own_redis.url, app=app) as coordinator:
-        worker = desk.serving(agent)
+        worker = desk.serving(agent, "--lease", "30")  # which outlasts that on a busy machine
         job = coordinator.submit(agent, Task(text="a"), returns=Done)
         desk.wait_for("a:two")
         with denied(admin, how):
