@@ -207,7 +207,8 @@ class Book:
         if not bounds.limited:
             return ""
         values: Mapping[str, Any] = load_mapping(contract, payload) if bounds.limit_by else {}
-        if bounds.limit_by and bounds.limit_by not in values:  # a program without the class may leave out its defaults
+        if bounds.limit_by and bounds.limit_by not in values and self.agent(name, contract.name) is None:
+            # A program without the class may leave out its defaults.
             schema = (yield from self.declaration(name)).schema_of(contract)
             values = {bounds.limit_by: schema.get("properties", {}).get(bounds.limit_by, {}).get("default")}
         return lane_of(name, contract, values.get(bounds.limit_by) if bounds.limit_by else None)

@@ -50,7 +50,7 @@ def _prune_placed(
     outer = [row for row in rows if not row.place.scope]
     newest = rows.index(outer[0]) if outer else len(rows)
     last = {row.checkpoint.id for row in outer[: keep_last or 0]}
-    young = time.time() - age / 1000
+    young = time.time() - age / 1000  # by this machine's clock: ages are days, and clocks differ by seconds
     stays = {
         row.checkpoint.id: row
         for row in rows

@@ -15,6 +15,8 @@ from ....contracts.state_types import state_type
 # LangGraph's codes for arrays, and for a delta channel's value. All others stand for an object: its module, its name,
 # what it is made of, and perhaps by which method.
 _ARRAY, _DELTA = 6, 7
+# Objects in objects. Reading each takes some 40 KB of the thread's stack, and a process that has no more dies.
+_DEEPEST = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,17 @@ def _held(value: Wrapped) -> Any:
         return None if value.kind == "null" else value.data
     try:
         return _unpacked(value.data)
-    except (ValueError, TypeError, IndexError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
         raise Corrupted(f"a stored LangGraph value, {value!r}, can't be read: {error}") from None
 
 
-def _unpacked(data: bytes, code: int = _DELTA) -> Any:
-    found = msgpack.unpackb(data, ext_hook=lambda code, data: _unpacked(data, code), strict_map_key=False)
+def _unpacked(data: bytes, code: int = _DELTA, room: int = _DEEPEST) -> Any:
+    if not room:
+        raise ValueError(f"it holds objects in objects, more than {_DEEPEST} deep")
+    found = msgpack.unpackb(data, ext_hook=lambda code, data: _unpacked(data, code, room - 1), strict_map_key=False)
     if code == _DELTA:
         return found
-    parts = cast("Sequence[Any]", found)
+    parts = cast("Sequence[Any]", found)  # of damaged data anything, so that an error is what says so
     return list(parts[1]) if code == _ARRAY else parts[2]
 
 
