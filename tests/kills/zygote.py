@@ -89,6 +89,8 @@ def fork_worker(command: dict[str, Any]) -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for name in command.get("ignore", []):
         signal.signal(signal.Signals[name], signal.SIG_IGN)
+    if "kill" in command:
+        kill_at_writes(command["kill"])
     try:
         run_command(command["arguments"]) if "arguments" in command else run_worker(command)
         os._exit(0)
@@ -120,7 +122,6 @@ def run_worker(command: dict[str, Any]) -> None:
     from batonpass.workers.process import serve
 
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
-    kill_at_writes(command["kill"])
     app = importlib.import_module(command["app"]).app
     anyio.run(partial(serve, app, command["url"], agents=command["agents"], concurrency=1, lease=command["lease"]))
 

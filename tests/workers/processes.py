@@ -28,9 +28,12 @@ class Desk:
         self.log.touch()
         self.workers: list[WorkerProcess] = []
 
-    def start(self, *options: str, app: str = "tests.workers.agents:app", ignore: Sequence[str] = ()) -> WorkerProcess:
-        """Start a worker; does not wait for it. The signals named are ignored when it begins."""
-        worker = WorkerProcess(self, app, options, ignore)
+    def start(
+        self, *options: str, app: str = "tests.workers.agents:app", ignore: Sequence[str] = (), kill: str = ""
+    ) -> WorkerProcess:
+        """Start a worker; does not wait for it. The signals named are ignored when it begins. `kill` is the write of a
+        delivery that it dies at: before:n or after:n."""
+        worker = WorkerProcess(self, app, options, ignore, kill)
         self.workers.append(worker)
         return worker
 
@@ -75,10 +78,12 @@ def parent() -> Zygote:
 class WorkerProcess:
     """One worker process."""
 
-    def __init__(self, desk: Desk, app: str, options: tuple[str, ...], ignore: Sequence[str]) -> None:
+    def __init__(self, desk: Desk, app: str, options: tuple[str, ...], ignore: Sequence[str], kill: str) -> None:
         self._out = desk.folder / f"worker-{len(desk.workers)}.err"
         arguments = ["worker", app, "--store", desk.url, *options]
         command = {"arguments": arguments, "out": str(self._out), "ignore": list(ignore)}
+        if kill:
+            command["kill"] = kill
         gates = {"BATONPASS_TEST_GATES": str(desk.folder)}
         self.pid = parent().start({**command, "log": str(desk.log), "environment": gates})
 

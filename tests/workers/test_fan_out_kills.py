@@ -44,12 +44,12 @@ def test_killed_while_it_waits(desk: Desk) -> None:
 @pytest.mark.timeout(240)
 def test_killed_while_it_stages(desk: Desk) -> None:
     """What it had staged never becomes a job. The next worker stages its own children, and makes all of them."""
-    first = desk.serving("parent,child")
+    first = desk.start("--agents", "parent,child", kill="after:6")  # of nine stages, after the step before them
     with bp.connect(desk.url, app=app) as coordinator:
-        job = coordinator.submit("parent", Task(text="a", seconds=9_000), returns=Done)
-        wait_until(lambda: staged(desk.url), timeout=DEADLINE, what=first.said())
-        first.send(signal.SIGKILL)
-        assert job.info().reason != "waiting_children", "it was killed too late: stage more"
+        job = coordinator.submit("parent", Task(text="a", seconds=5_000), returns=Done)
+        assert first.exit_code() == -signal.SIGKILL
+        assert staged(desk.url)
+        assert job.info().reason != "waiting_children"
         assert len(coordinator.jobs()) == 1
         desk.serving("parent,child")
         assert job.result(timeout=DEADLINE).words == ["a:before", "done"]
