@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from ..contracts.checkpoint import Checkpoint
+from ..contracts.errors import Corrupted
 from .commands import Command
 from .frameworks import adapter_of
 from .rows import Place, PlaceRow
@@ -49,6 +51,11 @@ class Brancher(Protocol):
         """The ids of the checkpoints without which those that stay can't be read."""
         ...
 
+    @staticmethod
+    def lasts(scope: str) -> bool:
+        """Whether the framework goes on from an inner scope's latest checkpoint in later runs, too."""
+        ...
+
 
 def brancher(framework: str) -> Brancher | None:
     """The framework's rule, if it has one. Without, the framework will not see the successor, only we do."""
@@ -56,9 +63,9 @@ def brancher(framework: str) -> Brancher | None:
     return cast("Brancher", found) if hasattr(found, "branch") else None
 
 
-def needed_by(
-    thread: str, rows: Sequence[PlaceRow], stays: Sequence[PlaceRow]
-) -> Generator[Command[Any], Any, set[str]]:
-    """The checkpoints of a thread that its framework needs to read those that stay."""
-    found = adapter_of(open_summary(stays[0].checkpoint).framework) if stays else None
-    return (yield from cast("Brancher", found).needed(thread, rows, stays)) if hasattr(found, "needed") else set()
+def pruner(rows: Sequence[PlaceRow]) -> Brancher | None:
+    """The rule of the framework that put these placed checkpoints. None if it has none, or no checkpoint is readable."""
+    for row in rows:
+        with suppress(Corrupted):
+            return brancher(open_summary(row.checkpoint).framework)
+    return None

@@ -21,6 +21,7 @@ from ...coordinator.transcripts import Saved
 from ..edited import check_messages, values
 from ..factory import built
 from ..versions import warn_if_untested
+from .namespaces import lasts
 
 
 class LangGraphAdapter:
@@ -80,6 +81,11 @@ class LangGraphAdapter:
                 "'batonpass[langgraph]'"
             ) from error
         return (yield from Lineage(Outlines()).needed(thread, rows, stays))
+
+    @staticmethod
+    def lasts(scope: str) -> bool:
+        """Whether a subgraph goes on in this namespace in later runs, too."""
+        return lasts(scope)
 
     @staticmethod
     def check_edit(source: Checkpoint, state: Any) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup, Corrupted, ThreadBusy
-from ..branching import needed_by
-from ..commands import Command, DeleteJob, DeleteThread, Freed, Prune, PruneJobs, ReadJob, Threads
+from ..branching import pruner
+from ..commands import Command, DeleteJob, DeleteThread, Freed, Prune, PruneJobs, ReadJob, Threads, Timeline
 from ..parts.bases import Bases
-from ..rows import JobRow, PlaceRow
+from ..rows import CheckpointRow, JobRow, PlaceRow
 from ..snapshots import open_summary
 from . import Call, places
 from .inputs import count, milliseconds, text
@@ -30,44 +30,69 @@ def prune(thread: str | None, keep_last: int | None, older_than: Duration | None
     age = milliseconds(older_than, "older_than") if older_than is not None else 0
     freed = 0
     for name in [text(thread, "thread")] if thread is not None else (yield from _threads()):
-        if rows := (yield from places.every(name, whole=False)):
-            freed += yield from _prune_placed(name, rows, keep_last, age, keep_named)
-        at = -1 if rows else 0
+        if (yield from places.page(name, None, None, 1, whole=False)):
+            freed += yield from _prune_placed(name, keep_last or 0, age, keep_named)
+            continue
+        at = 0
         while at >= 0:
             done: Freed = yield Prune(name, keep_last or 0, age, keep_named, at)
             freed, at = freed + done.count, done.next
     return freed
 
 
-def _prune_placed(
-    thread: str, rows: Sequence[PlaceRow], keep_last: int | None, age: int, keep_named: bool
-) -> Call[int]:
-    """The same for a thread in which a framework finds its checkpoints itself. `rows` are they, the newest first.
+def _prune_placed(thread: str, last: int, age: int, named: bool) -> Call[int]:
+    """The same for a thread in which a framework finds its checkpoints itself.
 
     Those of inner scopes (a subgraph's) are not counted. The ones saved since the newest of the outermost scope are
-    where the framework goes on from: it needs that one and the latest of each scope, or none.
+    where the framework goes on from: it needs that one, the latest of each of their scopes, and the latest of each
+    scope that lasts, or none. Checkpoints that a job saved on the thread by itself are counted apart.
     """
-    outer = [row for row in rows if not row.place.scope]
-    newest = rows.index(outer[0]) if outer else len(rows)
-    last = {row.checkpoint.id for row in outer[: keep_last or 0]}
+    every = yield from _timeline(thread)  # what is saved from here on is not looked at
+    placed = yield from places.every(thread, whole=False)
+    outer = [row.checkpoint for row in placed if not row.place.scope]
+    newest = next((at for at, row in enumerate(placed) if not row.place.scope), len(placed))
+    stays = _staying(outer, last, age, named)
+    stays |= _staying([row.checkpoint for row in placed if row.place.scope], 0, age, named)
+    rule = pruner(placed)
+    if any(row.checkpoint.id in stays for row in placed[: newest + 1]):
+        latest = {
+            row.place.scope: row.checkpoint.id
+            for at, row in reversed([*enumerate(placed)])
+            if at <= newest or (rule and rule.lasts(row.place.scope))
+        }
+        stays |= set(latest.values())
+    if rule is not None:
+        readable = [row for row in placed if row.checkpoint.id in stays and _created(row.checkpoint)]
+        stays |= yield from rule.needed(thread, placed, readable)
+    found = {row.checkpoint.id for row in placed}
+    stays |= _staying([row for row in every if row.id not in found], last, age, named)
+    return (yield from places.drop(thread, [row.id for row in every if row.id not in stays]))
+
+
+def _staying(rows: Sequence[CheckpointRow], last: int, age: int, named: bool) -> set[str]:
+    """Which of these, the newest first, stay for their own sake."""
     young = time.time() - age / 1000  # by this machine's clock: ages are days, and clocks differ by seconds
-    stays = {
-        row.checkpoint.id: row
-        for row in rows
-        if row.checkpoint.id in last or (age and _created(row) > young) or (keep_named and row.checkpoint.name)
+    return {
+        row.id
+        for at, row in enumerate(rows)
+        if at < last or (age and _created(row) > young) or (named and row.name)
     }
-    if any(row.checkpoint.id in stays for row in rows[: newest + 1]):
-        latest = {row.place.scope: row for row in reversed(rows[: newest + 1])}
-        stays |= {row.checkpoint.id: row for row in latest.values()}
-    readable = [row for row in stays.values() if _created(row)]
-    kept = stays.keys() | (yield from needed_by(thread, rows, readable))
-    return (yield from places.drop(thread, [row.checkpoint.id for row in rows if row.checkpoint.id not in kept]))
 
 
-def _created(row: PlaceRow) -> float:
+def _timeline(thread: str) -> Call[list[CheckpointRow]]:
+    """All checkpoints of a thread, the newest first."""
+    rows: list[CheckpointRow] = []
+    while True:
+        page: list[CheckpointRow] = yield Timeline(thread, _PAGE, rows[-1].id if rows else "")
+        rows += page
+        if len(page) < _PAGE:
+            return rows
+
+
+def _created(row: CheckpointRow) -> float:
     """When a checkpoint was saved, in seconds. 0 for one that can't be read."""
     try:
-        return open_summary(row.checkpoint).created_at.timestamp()
+        return open_summary(row).created_at.timestamp()
     except Corrupted:
         return 0
 

@@ -94,3 +94,71 @@ def test_old_and_new_threads_and_names(store_url: str, thread: str) -> None:
         assert [each.name for each in coordinator.timeline(thread=thread)] == ["keep"]
         assert coordinator.prune(thread, keep_last=0, keep_named=False) == 1
         assert coordinator.timeline(thread=thread) == []
+
+
+def remembering(saver: BatonpassSaver) -> Any:
+    """A graph with a subgraph that remembers its earlier calls (checkpointer=True). It is not called in every turn."""
+    inner: Any = StateGraph(Trace)
+    inner.add_node("inner", lambda state: {"trace": ["inner"]})
+    inner.add_edge(START, "inner")
+    sub = inner.compile(checkpointer=True)
+    outer: Any = StateGraph(Trace)
+    outer.add_node("calls", lambda _: {"trace": [f"it has {len(sub.invoke({'trace': ['asked']})['trace'])}"]})
+    outer.add_node("other", lambda _: {"trace": ["other"]})
+    outer.add_conditional_edges(START, lambda state: "calls" if state["trace"][-1] == "call" else "other")
+    return outer.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("options", [{"keep_last": 1}, {"keep_last": 3}, {"older_than": DAY, "keep_last": 1}])
+def test_what_a_subgraph_remembers_stays(options: dict[str, Any], store_url: str, thread: str) -> None:
+    """Also if it was not called in what else stays. Of subgraphs that remember nothing, nothing stays."""
+    with BatonpassSaver.from_url(store_url) as saver, bp.connect(store_url) as coordinator:
+        runner = Runner(remembering(saver), thread, "sync")
+        for say in ("call", "call", "no", "no"):
+            runner.run({"trace": [say]})
+        freed = coordinator.prune(thread, **options)
+        assert (freed == 0) == ("older_than" in options)
+        assert runner.run({"trace": ["call"]})["trace"][-1] == "it has 6"
+
+
+def test_a_thread_that_is_over_and_had_subgraphs(store_url: str, thread: str) -> None:
+    with BatonpassSaver.from_url(store_url) as saver, bp.connect(store_url) as coordinator:
+        runner = Runner(waiting(saver), thread, "sync")
+        for _ in range(2):
+            runner.run({"trace": ["in"]})
+            runner.run(Command(resume="yes"))
+        coordinator.prune(thread, keep_last=1)
+        assert len(coordinator.timeline(thread, limit=100)) == 1
+
+
+class Note(bp.Contract, name="prune-tests.note"):
+    text: str = ""
+
+
+@pytest.mark.parametrize("first", ["saver", "job"])
+async def test_a_job_and_a_saver_on_one_thread(first: str, store_url: str, thread: str) -> None:
+    """The checkpoints of each are counted apart: the newest of both stay, and the others go."""
+    app = bp.App("prune-tests")
+
+    @app.agent("steps", accepts=Note, returns=Note)
+    async def steps(note: Note, ctx: bp.Context) -> Note:
+        for number in range(8):
+            await ctx.step(f"s{number}", str, number)
+        return note
+
+    async with (
+        BatonpassSaver.from_url(store_url) as saver,
+        bp.connect(store_url, app=app) as coordinator,
+        app.worker(coordinator),
+    ):
+        for turn in (first, "job" if first == "saver" else "saver"):
+            if turn == "job":
+                await (await coordinator.submit("steps", Note(), returns=Note, thread=thread)).result(timeout=60)
+            else:
+                await chat(saver).ainvoke(say("one"), {"configurable": {"thread_id": thread}})
+        every = await coordinator.timeline(thread, limit=100)
+        freed = await coordinator.prune(thread, keep_last=2)
+        left = await coordinator.timeline(thread, limit=100)
+        assert len(left) == 4 == len(every) - freed
+        assert {each.framework for each in left} == {each.framework for each in every}
+        assert (await chat(saver).aget_state({"configurable": {"thread_id": thread}})).values["messages"]

@@ -23,6 +23,7 @@ from ....contracts.checkpoint import Snapshot
 from ....coordinator.session import Session
 from ..configs import config_of
 from ..internals import ERROR_SOURCE_NODE
+from ..namespaces import lasts
 from ..serde.values import Sealed, Values
 from .checkpoint import Tip, load_tip, make_tip, open_tip, step_name
 from .journal_keys import JournalKeys
@@ -326,10 +327,9 @@ class Progress:
         return outer == self.root or (same_thread and f"{inner[1]}|".startswith(f"{outer[1]}|"))
 
     def _lasting(self, place: Place) -> bool:
-        """Whether a namespace outlives a superstep: if it is a subgraph's that was compiled with checkpointer=True (it
-        has no task id), or belongs to a graph that a node runs on a thread of its own."""
+        """Whether a namespace outlives a superstep. So does that of a graph that a node runs on its own thread."""
         thread, namespace = place
-        return thread != self.root[0] or (namespace != "" and ":" not in namespace)
+        return thread != self.root[0] or lasts(namespace)
 
     def _seal(self, channel: str, value: Any) -> Sealed:
         if channel == ERROR:
