@@ -40,15 +40,16 @@ def test_a_store_that_only_memories_use_does_not_grow(harness: Harness, side: st
 
 
 @pytest.mark.parametrize("side", ["sync", "async"])
-def test_what_delta_channels_are_made_of_stays(harness: Harness, side: str) -> None:
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+def test_what_delta_channels_are_made_of_stays(harness: Harness, side: str, durability: str) -> None:
     """They may be in use for longer than any of their checkpoints lives."""
     with BatonpassSaver(harness.store(), ttl=60) as saver, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         runner = Runner(delta(saver), "thread", side)
         for turn in range(9):
-            runner.run({"turns": turn})
+            runner.run({"turns": turn}, durability=durability)
             assert len(runner.state().values["lines"]) == turn + 1
-            harness.clock.advance(25_000)
+            harness.clock.advance(25_000 if turn else 61_000)
     assert [str(each.message).partition(",")[0] for each in told if each.category is UserWarning] == [
         "this graph has delta channels"
     ]

@@ -45,6 +45,9 @@ BRANCHES = "__batonpass_branches"
 DELTAS = "\0"
 # The same, with the values of its delta channels, to be copied.
 SEEDS = "\0\0"
+# LangGraph's step number of a checkpoint that is empty: what delta channels got in a thread's first run (with durability
+# "exit") is written there.
+_BEFORE_ALL = -2
 
 _ALL: WeakSet[Checkpoints] = WeakSet()
 
@@ -112,7 +115,7 @@ class Checkpoints:
             writes=_writes_of_put(taken, held.given if held and held.key == parent else b""),
         )
         record = Record(scope, checkpoint, metadata, parent, held, new)
-        if self._ttl and (record.keeps_deltas or metadata.get(COUNTERS)):
+        if self._ttl and (record.keeps_deltas or metadata.get(COUNTERS) or metadata.get("step") == _BEFORE_ALL):
             putting.ttl = self._for_ever()
         deltas = self.recent.get((thread, scope, DELTAS)) if record.keeps_deltas else None
         if deltas is not None:  # its value shares most with the last one that was kept, several checkpoints ago

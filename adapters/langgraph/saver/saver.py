@@ -86,7 +86,8 @@ class BatonpassSaver(SaverBase):
     - `serde` is used for what our codec can't carry, and decides itself what it restores.
     - `ttl` is how long checkpoints are kept, in seconds or as a timedelta (None: no limit). Workers delete expired
       ones, and so do savers with a ttl when they put. Those of graphs with delta channels are kept (with a warning),
-      because newer ones are made of them.
+      because newer ones are made of them. What a thread had before its graph got delta channels still expires: run
+      such a thread once with durability "sync" or "async" before that.
     - `on_conflict="refuse"` raises `Conflict` in a run if another run has advanced its thread since it began. The work
       of its nodes in that superstep is lost (with durability "exit", of the whole run). "allow" keeps both, as other
       savers do: the later one wins, and the other's turn is no longer visible. To make runs wait for each other
