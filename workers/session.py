@@ -77,7 +77,6 @@ class LeaseSession:
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
     _lost: Fenced | None = None
     _told: Fenced | None = None
-    in_doubt: Mapping[str, str] = MappingProxyType({})  # effects that may have happened, and what to do about each
     _left = False
     _base: Base | None = None
     _inherited: Mapping[str, Any] = MappingProxyType({})
@@ -233,10 +232,6 @@ class LeaseSession:
             raise Fenced(f"job {self.job_id} hop {self.hop}: this attempt has ended: stop working on it")
         self.check_told()
         self._check_budget()
-
-    def settle(self, effect: str) -> None:
-        """It is known whether an effect has happened."""
-        self.in_doubt = {key: text for key, text in self.in_doubt.items() if key != effect}
 
     def check_told(self) -> None:
         """Raise again what this run was told to end by: the agent's code may have caught it, as any error, and gone on

@@ -12,7 +12,7 @@ from ...contracts.errors import BadSetup, Corrupted, ThreadBusy
 from ..branching import pruner
 from ..commands import Command, DeleteJob, DeleteThread, Freed, Prune, PruneJobs, ReadJob, Threads, Timeline
 from ..parts.bases import Bases
-from ..rows import CheckpointRow, JobRow, PlaceRow
+from ..rows import CheckpointRow, JobRow
 from ..snapshots import open_summary
 from . import Call, places
 from .inputs import count, milliseconds, text
@@ -73,9 +73,7 @@ def _staying(rows: Sequence[CheckpointRow], last: int, age: int, named: bool) ->
     """Which of these, the newest first, stay for their own sake."""
     young = time.time() - age / 1000  # by this machine's clock: ages are days, and clocks differ by seconds
     return {
-        row.id
-        for at, row in enumerate(rows)
-        if at < last or (age and _created(row) > young) or (named and row.name)
+        row.id for at, row in enumerate(rows) if at < last or (age and _created(row) > young) or (named and row.name)
     }
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import batonpass as bp
 
-from .serving import DEADLINE, Ask, Reply, kinds, serving
+from .serving import DEADLINE, Ask, Reply, kinds, reached, serving
 
 # How long a task takes until its call, in the agent's first run and later. The second task is the first to call.
 SLOW, SOON = 0.3, 0.02
@@ -218,3 +218,25 @@ async def test_an_answer_is_kept_until_its_question_is_asked_again(
                 await anyio.sleep(0.005)
         assert (await job.result()).text == "yes"
         assert asked["sure?"] == 1
+
+
+async def test_a_question_that_was_once_not_answered_takes_no_other_questions_place(store_url: str) -> None:
+    """It is asked again after a redrive. In the run after that, the other task is the first to ask."""
+    runs: list[int] = []
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        runs.append(1)
+        slow_one = "second" if len(runs) < 4 else "first"
+
+        async def task(what: str) -> str:
+            await anyio.sleep(SLOW if what == slow_one else 0)
+            return str(await ctx.ask(what, timeout=0.3 if len(runs) == 1 else 60))
+
+        return Reply(text=" ".join(await asyncio.gather(task("first"), task("second"))))
+
+    async with serving(app_of(agent), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await reached(job, bp.JobState.FAILED)).reason == "unanswered"
+        await coordinator.redrive(job.id)
+        assert await answered(coordinator, job) == ["first", "second"]
+        assert (await job.result()).text == "first second"

@@ -15,7 +15,6 @@ from ...coordinator.commands import Fence, ReadKept, Restore
 from ...coordinator.rows import Delivery
 from ...coordinator.store import Store
 from ..aside import Aside
-from ..context.effects import unfinished
 from ..outcomes.closing import Closing
 from ..session import PATIENCE, LeaseSession
 from .pool import Pool
@@ -99,7 +98,6 @@ class ChildRunner:
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
             return
-        session.in_doubt = unfinished(session.journal)
         await self._closing.fail(about, agent, session, error, delivery.job)
 
     async def _now(self, delivery: Delivery) -> LeaseSession:

@@ -156,7 +156,7 @@ def _earlier(steps: Steps, session: LeaseSession) -> dict[str, bytes | None]:
     """The counted questions that are over."""
     found = {full: digest for full, digest in steps.digests().items() if is_counted(full, "ask")}
     for key, digest in session.journal.items():
-        if key.startswith(_PREFIX) and is_counted(full := key.removeprefix(_PREFIX), "ask"):
+        if digest and key.startswith(_PREFIX) and is_counted(full := key.removeprefix(_PREFIX), "ask"):
             found[full] = digest if isinstance(digest, bytes) else None
     if steps.asking and _is_over(session) and is_counted(steps.asking[0], "ask"):
         found.setdefault(*steps.asking)

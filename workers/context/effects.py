@@ -11,12 +11,12 @@ from typing import Any, Literal, TypeAlias, cast
 
 from ...contracts.errors import Ambiguous, BadSetup, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
+from ..doubt import Started, changed, noted, start_of, unknown
 from ..session import LeaseSession
 from .counted import Later
-from .steps import Steps
+from .steps import Steps, same
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
-_PREFIX = "effect/"
 # The number of the next question about an effect: an answer only concerns the attempts before it.
 _ASKS = "asks/"
 # The valid answers. Nothing else is accepted, because a result under another name would be lost.
@@ -112,69 +112,49 @@ def effecting(
     if key in steps.effects:
         raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
     steps.effects.add(key)
-    repeats = False
+    start = start_of(session.journal, key)
     try:
-        if session.journal.get(_PREFIX + key) is not None:
-            repeats = unsure == "repeat"
+        if start is not None:
+            before = f" (the last error was {session.last_error})" if session.last_error else ""
             if unsure == "stop":  # the last error may have come from this effect
-                raise Ambiguous(_unknown(steps, about, key, session.last_error))
+                raise Ambiguous(unknown(about, key, editable=steps.editable, before=before))
+            if not same(start.digest, digest, arguments):
+                raise Ambiguous(changed(about, key, editable=steps.editable))
             first = session.journal.get(_ASKS + key, 1)
-            settled = [] if repeats else (yield from _settled(about, key, first))
+            settled = (yield from _settled(about, key, first)) if unsure == "ask" else []
             if settled:
                 [result] = settled
                 yield Commit(full, digest, result)
                 return result
-        else:
-            yield from _announced(about, key)
-        if unsure != "repeat":
-            session.in_doubt = {**session.in_doubt, key: _unknown(steps, about, key, None)}
-        result = yield from _performed(session, key, repeats)
+        if start is None or start.repeats != (unsure == "repeat"):
+            yield from _announced(key, Started(about, digest, unsure == "repeat"), start)
+        result = yield from _performed(key, start if unsure == "repeat" else None)
         yield Commit(full, digest, result)
-        session.settle(key)
     finally:
         steps.effects.discard(key)
         steps.leave("effect")
     return result
 
 
-def _announced(about: str, key: str) -> Generator[Act, Any, None]:
-    """Record that the effect starts."""
+def _announced(key: str, start: Started, before: Started | None) -> Generator[Act, Any, None]:
+    """Record that the effect starts. `before` is how it started in an earlier attempt."""
     try:
-        yield Record({_PREFIX + key: about})
+        yield Record(noted(key, start))
     except (OverBudget, CancelledError):  # the record may be written, but nothing has begun
-        yield TakeBack({_PREFIX + key: None})
+        yield TakeBack(noted(key, before))
         raise
 
 
-def _performed(session: LeaseSession, key: str, repeats: bool) -> Generator[Act, Any, Any]:
-    """Call the effect's function. If nothing was done, take back the record that it starts."""
+def _performed(key: str, before: Started | None) -> Generator[Act, Any, Any]:
+    """Call the effect's function. If nothing was done, take back the record that it starts. `before` is an earlier try
+    that this repeats: it may have happened then."""
     performing = Perform()
     try:
         return (yield performing)
     except (NotDone, CancelledError) as error:
-        # If this repeats an earlier try, the effect may have happened then.
-        if isinstance(error, NotDone) or (performing.called_off and not repeats):
-            yield TakeBack({_PREFIX + key: None})
-            session.settle(key)
+        if isinstance(error, NotDone) or (performing.called_off and before is None):
+            yield TakeBack(noted(key, None))
         raise
-
-
-def unfinished(journal: Mapping[str, Any]) -> dict[str, str]:
-    """The effects of a hop that may have happened, and what to do about each. For a process that was killed."""
-    started = {key.removeprefix(_PREFIX): about for key, about in journal.items() if about and key.startswith(_PREFIX)}
-    return {key: _advice(about, key) for key, about in started.items() if f"step/effect:{key}" not in journal}
-
-
-def _unknown(steps: Steps, about: str, key: str, last_error: str | None) -> str:
-    """What to do about an effect that was started and may have happened."""
-    known = f"redrive the job with changes={{'effect:{key}': RESULT}}, or " if steps.editable else ""
-    before = f" (the last error was {last_error})" if last_error else ""
-    repeat = f"let it repeat (unsure='repeat'{'' if steps.editable else ', with that as its idempotency key'})"
-    return f"{_advice(about, key, before)}, then {known}{repeat}"
-
-
-def _advice(about: str, key: str, before: str = "") -> str:
-    return f"effect {key!r} started, and its outcome is unknown{before}: look for {about!r} in the other system"
 
 
 def _settled(about: str, key: str, first: int) -> Generator[Act, Any, list[Any]]:

@@ -14,11 +14,10 @@ from ...coordinator.book import Book
 from ...coordinator.commands import Command, Fail, HandOff
 from ...coordinator.rows import JobRow
 from ..session import LeaseSession
+from .outcomes import ATTEMPTS_OVER
 from .refused_handoffs import Onward, allowed
 from .transcript import onward_transcript
 
-# The reasons for which a hop's attempts have run out.
-_OVER = ("attempts", "permanent", "out_of_time")
 _log = logging.getLogger("batonpass.worker")
 
 
@@ -30,7 +29,7 @@ def falling_back(
     It has the payload that this agent was given. A job that was at the fallback before ends: two agents that are each
     other's fallback must not pass it back and forth for ever.
     """
-    if agent is None or row is None or agent.fallback is None or failed.reason not in _OVER:
+    if agent is None or row is None or agent.fallback is None or failed.reason not in ATTEMPTS_OVER:
         return None
     envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
     if agent.fallback in envelope.path:

@@ -32,6 +32,7 @@ from ...coordinator.calls.jobs import seal_result
 from ...coordinator.commands import SPENT, Command, Complete, Fail
 from ...coordinator.questions import suspending
 from ..context.asking import asked_as
+from ..doubt import in_doubt
 from ..session import LeaseSession
 from .error_place import raised_in
 from .refused_handoffs import Held, Onward, OverLimit, allowed
@@ -48,6 +49,8 @@ _LASTING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     (ChildrenFailed, CHILDREN),
     ((Refused, StepMismatch), "refused"),
 )
+# The reasons for which a hop's attempts have run out.
+ATTEMPTS_OVER = ("attempts", "permanent", "out_of_time")
 # Characters of an error's text to keep, with the job and in an event for each attempt.
 _LONGEST = 10_000
 
@@ -155,8 +158,11 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
         pause = policy.pause(session.attempt, error)
         if policy.within is not None and session.failing_for + pause > seconds_of(policy.within):
             reason = "out_of_time"
-    if reason in ("attempts", "permanent", "out_of_time") and session.in_doubt:
-        reason, text = "ambiguous", f"{text}; {'; '.join(session.in_doubt.values())}"  # no fallback may do it again
+    doubts = (
+        in_doubt(session, editable=agent is not None and agent.kind == "function") if reason in ATTEMPTS_OVER else []
+    )
+    if doubts:
+        reason, text = "ambiguous", f"{text}; {'; '.join(doubts)}"  # no fallback may do it again
     if reason is not None:
         return Fail(session.fence, text, reason, spent=_spent(session))
     return Fail(session.fence, text, "", int(pause * 1000))
