@@ -64,7 +64,7 @@ def brancher(framework: str) -> Brancher | None:
 
 
 def pruner(rows: Sequence[PlaceRow]) -> Brancher | None:
-    """The rule of the framework that put these placed checkpoints. None if it has none, or no checkpoint is readable."""
+    """The rule of the framework that put these checkpoints. None if it has none, or none of them is readable."""
     for row in rows:
         with suppress(Corrupted):
             return brancher(open_summary(row.checkpoint).framework)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, cast
 
 from .session import LeaseSession
 
@@ -36,7 +36,7 @@ def start_of(journal: Mapping[str, Any], key: str) -> Started | None:
 def in_doubt(session: LeaseSession, *, editable: bool) -> list[str]:
     """What to do about each effect that may have happened, and must not happen again."""
     state = session.checkpoint.state if session.checkpoint else None
-    told = state if isinstance(state, dict) else {}  # a user gave the outcome when redriving
+    told = cast("dict[str, Any]", state) if isinstance(state, dict) else {}  # a redrive may have told the outcome
     keys = [key.removeprefix(_PREFIX) for key in session.journal if key.startswith(_PREFIX)]
     open_ = [key for key in keys if _STEP + key not in session.journal and _STATE + key not in told]
     starts = [(key, start_of(session.journal, key)) for key in open_]

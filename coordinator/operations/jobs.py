@@ -3,6 +3,8 @@ lua/lib/job.lua."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...contracts import event as kinds
 from ...contracts.job import CHILDREN, ENDED
 from ..commands import SPENT, Fence
@@ -201,6 +203,8 @@ def await_again(records: Records, child: JobRow) -> bool:
         return False
     row.lost -= 1
     records.put_job(row)
+    [failed] = records.outcomes(row.id, row.fan, child.number, 1)
+    records.put_outcome(row.id, row.fan, replace(failed, state=f"{LATE} {failed.state}"))
     return True
 
 

@@ -95,6 +95,16 @@ def test_a_parent_that_still_waits_waits_again_for_a_child_that_is_redriven(benc
     assert [row.state for row in family.outcomes()] == [ending, "completed", "completed"]
 
 
+def test_the_failure_of_a_child_that_is_redriven_is_none_of_those_that_count(bench: Bench) -> None:
+    """What it spent counts. (Three fail or complete, one may fail: the redriven one is not among them.)"""
+    family, claimed = redriven(bench, need=1)
+    bench.do(c.Fail(family.fence_of(claimed[family.ids[1]]), "boom", "attempts"))
+    family.complete(claimed[family.ids[2]])
+    row = bench.job(family.parent)
+    assert (row.verdict, row.done, row.lost) == ("met", 1, 1)
+    assert [row.state for row in family.outcomes()] == ["late failed", "failed", "completed"]
+
+
 @pytest.mark.parametrize("ending", ["canceled", "submitted"])
 def test_a_child_that_is_redriven_is_canceled_when_nobody_waits_for_it_any_more(bench: Bench, ending: str) -> None:
     """Its parent is canceled, or has enough others."""

@@ -78,7 +78,8 @@ async def test_no_fallback(begins: Callable[[bp.Context, Pay], Awaitable[None]],
 
 
 async def test_a_fallback_goes_on_from_what_may_be_repeated(store_url: str) -> None:
-    async with serving(with_fallback(may_repeat, paid := [], 2), store_url) as coordinator:
+    paid: list[str] = []
+    async with serving(with_fallback(may_repeat, paid, 2), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         assert (await job.result(timeout=60)).text == "b"
         assert len(paid) == 1

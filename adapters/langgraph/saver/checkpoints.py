@@ -45,8 +45,8 @@ BRANCHES = "__batonpass_branches"
 DELTAS = "\0"
 # The same, with the values of its delta channels, to be copied.
 SEEDS = "\0\0"
-# LangGraph's step number of a checkpoint that is empty: what delta channels got in a thread's first run (with durability
-# "exit") is written there.
+# LangGraph's step number of an empty checkpoint: what delta channels got in a thread's first run is written there (with
+# durability "exit").
 _BEFORE_ALL = -2
 
 _ALL: WeakSet[Checkpoints] = WeakSet()

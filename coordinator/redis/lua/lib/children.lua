@@ -26,5 +26,9 @@ local function await_again(id, fan, parent, number)
   end
   redis.call('HSET', P .. 'j:' .. parent, 'lost', num(job[3] - 1))
   redis.call('ZADD', P .. 'v:' .. fan, number, id)
+  local outcomes, name = P .. 'f:' .. parent, fan .. ' ' .. number
+  local failed = cmsgpack.unpack(redis.call('HGET', outcomes, name))
+  failed[2] = 'late ' .. failed[2]
+  redis.call('HSET', outcomes, name, cmsgpack.pack(failed))
   return true
 end
