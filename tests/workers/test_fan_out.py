@@ -161,7 +161,8 @@ async def test_what_is_refused_makes_no_child(last: Any, options: dict[str, Any]
         assert len(await coordinator.jobs()) == 1
 
 
-async def test_another_call_at_the_replay() -> None:
+async def test_another_call_at_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("batonpass.workers.context.counted.PATIENCE", 0.1)
     numbers = iter([1, 2])
 
     async def parent(ask: Ask, ctx: bp.Context) -> Reply:

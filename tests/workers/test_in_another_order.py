@@ -240,3 +240,17 @@ async def test_a_question_that_was_once_not_answered_takes_no_other_questions_pl
         await coordinator.redrive(job.id)
         assert await answered(coordinator, job) == ["first", "second"]
         assert (await job.result()).text == "first second"
+
+
+async def test_a_replay_costs_no_more_for_each_question_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments are compared with older contracts' only if they fit nothing."""
+    compared: list[object] = []
+    monkeypatch.setattr("batonpass.workers.context.counted.as_stored", compared.append)
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=" ".join([str(await ctx.ask(f"q{number}")) for number in range(6)]))
+
+    async with serving(app_of(agent)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert await answered(coordinator, job) == [f"q{number}" for number in range(6)]
+        assert compared == []

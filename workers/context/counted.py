@@ -7,16 +7,22 @@ those apart that are the same.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from ...contracts.errors import StepMismatch
-from .steps import Steps, same
+from .steps import Steps, as_stored
 
-# For how many seconds a call that is new lets tasks go ahead that have not made their earlier calls again. They have no
-# reason to take long: what they recorded before those is there. But what an agent does outside of steps takes its time.
-PATIENCE = 5.0
+# For how many seconds a call that is new lets tasks go ahead that have not made their earlier calls again. What they
+# recorded before those is there. But what an agent does outside of steps takes its time: a model's answer, say.
+PATIENCE = 60.0
+# After how many of these it says so.
+_SILENT = 5.0
+_WAITS = "job %s: a new %s waits until %r is made again, as in an earlier run. In %.0f s it gives up"
+_log = logging.getLogger("batonpass.worker")
 _MUST = {
     "ask": "has asked something else: replayed code must ask the same questions",
     "fan_out": "has made other children: replayed code must fan out to the same agents with the same payloads",
@@ -37,33 +43,39 @@ def counted(
     `earlier` are the calls of this name that have an outcome, with their digests (None: any). Raises `StepMismatch` if
     one of them is not made again before a new one is made.
     """
-    ends = time.monotonic() + PATIENCE
+    digest = steps.digest(name, arguments)
+    older = cache(lambda: as_stored(arguments))  # costs more than the rest, and is rarely needed
+    began, told = time.monotonic(), False
     while True:
         steps.check()
-        digest = steps.digest(name, arguments)
-        full = _full(steps, name, digest, arguments, earlier)
+        left = _left(steps, earlier)
+        full = _repeated(left, earlier, digest, older)
+        if full is None and (not left or steps.pause is not None):
+            full = f"{name}#{len(earlier)}" if earlier else name
         if full is not None:
             steps.made.add(full)
             return full, digest
-        if time.monotonic() > ends:
-            [first, *_] = _left(steps, earlier)
-            advice = steps.advice(first) if name == "ask" else ""
+        waited = time.monotonic() - began
+        if waited > PATIENCE:
+            advice = steps.advice(left[0]) if name == "ask" else ""
             raise StepMismatch(
-                f"{first!r} of job {steps.job_id} {_MUST[name]}. If you changed the code, put the old code back, and "
+                f"{left[0]!r} of job {steps.job_id} {_MUST[name]}. If you changed the code, put the old code back, and "
                 f"redrive the job{advice}"
             )
+        if waited > _SILENT and not told:
+            told = True
+            _log.warning(_WAITS, steps.job_id, name, left[0], PATIENCE)
         yield Later()
 
 
-def _full(steps: Steps, name: str, digest: bytes, arguments: object, earlier: Mapping[str, bytes | None]) -> str | None:
-    """The key of an earlier call that this one repeats, or of a new one. None if others have to be repeated first."""
-    left = _left(steps, earlier)
-    known = [full for full in left if (of := earlier[full]) is not None and same(of, digest, arguments)]
-    if found := known or [full for full in left if earlier[full] is None]:
-        return found[0]
-    if left and steps.pause is None:
-        return None
-    return f"{name}#{len(earlier)}" if earlier else name
+def _repeated(
+    left: Sequence[str], earlier: Mapping[str, bytes | None], digest: bytes, older: Callable[[], bytes]
+) -> str | None:
+    """The key of an earlier call that one with this digest repeats, or the same with older contracts."""
+    for find in (lambda: digest, older, lambda: None):
+        if left and (full := next((full for full in left if earlier[full] == find()), None)) is not None:
+            return full
+    return None
 
 
 def _left(steps: Steps, earlier: Mapping[str, object]) -> list[str]:

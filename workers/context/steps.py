@@ -212,7 +212,12 @@ def refuse_async(what: str, fn: Callable[..., object]) -> None:
 
 def same(recorded: bytes, digest: bytes, arguments: object) -> bool:
     """Whether a record has these arguments, given by their digest, also if it was recorded with older contracts."""
-    return recorded == digest or recorded == _digest(arguments, _as_stored)
+    return recorded == digest or recorded == as_stored(arguments)
+
+
+def as_stored(arguments: object) -> bytes:
+    """The digest that these arguments had if they were recorded with older contracts."""
+    return _digest(arguments, _as_stored)
 
 
 def _digest(arguments: object, text: Callable[[BaseModel], str] = BaseModel.model_dump_json) -> bytes:
