@@ -135,6 +135,28 @@ async def parent(task: Task, ctx: bp.Context) -> Done:
     return Done(words=[before, *(word for done in results if done for word in done.words)])
 
 
+@app.agent("falters", accepts=Task, returns=Done, retries=1)
+async def falters(task: Task) -> Done:
+    ran(task.text)
+    if task.text == "one":
+        raise ValueError("it always fails")
+    return Done(words=[task.text])
+
+
+@app.agent("blames", accepts=Task, returns=Done, hands_to={"falters": Task})
+async def blames(task: Task, ctx: bp.Context) -> Done:
+    """Fails because of an earlier fan-out than its last."""
+    failed = None
+    try:
+        await ctx.fan_out([bp.Handoff("falters", Task(text=text)) for text in ("zero", "one")])
+    except bp.ChildrenFailed as error:
+        failed = error
+    await ctx.fan_out([bp.Handoff("falters", Task(text="two"))])
+    if failed:
+        raise failed
+    return Done(words=[])
+
+
 def busy(sleep: Callable[[float], object], task: Task) -> Done:
     ran(task.text)
     end = time.monotonic() + task.seconds

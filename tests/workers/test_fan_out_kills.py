@@ -60,6 +60,26 @@ def test_killed_while_it_stages(desk: Desk) -> None:
     assert desk.ran()["a:before"] == 1
 
 
+@pytest.mark.each_store
+@pytest.mark.timeout(240)
+def test_killed_before_it_says_that_children_failed(desk: Desk) -> None:
+    """It had recorded which ones, so that a redrive makes them again. Nobody redrove: they are not made again."""
+    desk.serving("falters")
+    first = desk.start("--agents", "blames", kill="after:6")
+    with bp.connect(desk.url, app=app) as coordinator:
+        job = coordinator.submit("blames", Task(), returns=Done)
+        assert first.exit_code() == -signal.SIGKILL
+        assert (desk.ran()["ack Record"], job.info().state.ended) == (1, False)
+        desk.serving("blames")
+        with pytest.raises(bp.JobFailed, match="1 of 2 children"):
+            job.result(timeout=DEADLINE)
+        assert {label: desk.ran()[label] for label in ("zero", "one", "two")} == {"zero": 1, "one": 1, "two": 1}
+        coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed, match="1 of 2 children"):
+            job.result(timeout=DEADLINE)
+        assert {label: desk.ran()[label] for label in ("zero", "one", "two")} == {"zero": 1, "one": 2, "two": 1}
+
+
 def staged(url: str) -> int:
     """How many children are staged, looked up behind the store."""
     if url.startswith("sqlite"):

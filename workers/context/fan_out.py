@@ -65,7 +65,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     for fan, rows in ended.items():
         rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
-    again = bool(session.journal.get(_AGAIN + full))
+    again = bool(session.cut and session.journal.get(_AGAIN + full))  # if not cut, the failure was not written
     if not fans or (fans[-1] and (fans[-1] == session.cut or again)):
         asked = Spawning(replace(wanted, done=done), full, digest, fans, steps, again=again)
         if not fans or len(done) < wanted.need:
