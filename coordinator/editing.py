@@ -19,8 +19,8 @@ class Editable(Protocol):
         ...
 
     @staticmethod
-    def plain_state(state: Any) -> Any:
-        """The state as other agents can read it."""
+    def plain_state(source: Checkpoint, state: Any) -> Any:
+        """The state as other agents can read it. `BadSetup` if the checkpoint does not hold all of it."""
         ...
 
     @staticmethod
@@ -29,10 +29,11 @@ class Editable(Protocol):
         ...
 
 
-def plain_state(framework: str, state: Any) -> Any:
-    """A state as another agent can read it, in plain values where only its framework could make its objects."""
-    found = adapter_of(framework)
-    return cast("Editable", found).plain_state(state) if hasattr(found, "plain_state") else state
+def plain_state(source: Checkpoint, state: Any) -> Any:
+    """A checkpoint's state, perhaps edited, as another agent can read it: in plain values where only its framework
+    could make its objects. `BadSetup` if the checkpoint does not hold all of it."""
+    found = adapter_of(source.framework)
+    return cast("Editable", found).plain_state(source, state) if hasattr(found, "plain_state") else state
 
 
 def check_edit(source: Checkpoint, edited: Callable[[], Any]) -> None:

@@ -55,10 +55,12 @@ class LangGraphAdapter:
         return write_messages(transcript.messages, losses)
 
     @staticmethod
-    def plain_state(state: Any) -> Any:
+    def plain_state(source: Checkpoint, state: Any) -> Any:
         """A saver's state without LangGraph's own channels, and without objects that only savers restore."""
+        from .record.fork import check_whole
         from .serde.wrapped import contents
 
+        check_whole(source, "Make a job from the values that the graph's get_state returns")
         kept = {name: value for name, value in values(state).items() if not name.startswith("join:")}
         return contents(kept if isinstance(state, dict) else state)
 

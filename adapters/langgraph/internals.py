@@ -46,8 +46,8 @@ __all__ = [
 HANDLER = "node_error_handler"
 # Begins the names of the channels with which a StateGraph says that a node is next.
 _BRANCH = "branch:"
-# Where the functional API keeps what its entrypoints return and save.
-_RESULTS = frozenset({END, PREVIOUS})
+# Where the functional API keeps what its entrypoints return and save, and a graph its state if that is one value.
+_VALUES = frozenset({END, PREVIOUS, "__root__"})
 # The attribute in which those keep the put of the last superstep.
 _PUT = "_put_checkpoint_fut"
 # The names under which functions of create_agent and create_react_agent keep their response_format.
@@ -72,7 +72,7 @@ def is_branch(channel: str) -> bool:
 @lru_cache(maxsize=1024)
 def is_visible(channel: str) -> bool:
     """Whether a channel's values belong to the user, not to LangGraph itself."""
-    return channel in _RESULTS or not channel.startswith(("__", _BRANCH))
+    return channel in _VALUES or not channel.startswith(("__", _BRANCH))
 
 
 def allow_subgraphs_without_checkpoints() -> None:

@@ -91,7 +91,7 @@ def fork_job(
             "one of the graph itself"
         )
     made = next(drafts(bases, at, edit.of(source, at.base, "fork"), source.thread, ""))
-    state = plain_state(source.framework, value(made.nodes.state))
+    state = plain_state(source, value(made.nodes.state))
     _, kind = yield from book.taker(to)
     if payload is None:
         payload = yield from _payload(book, to, source, state, edit)

@@ -63,8 +63,9 @@ class Freed:
 class Prune(Command[Freed]):
     """Free a thread's checkpoints that are not among its `keep_last` newest and were saved `older_than` ms ago.
 
-    Looks at `limit` of them, from the step index `start` on. What a job would resume from stays, and so does what has a
-    name if `keep_named`. A thread without checkpoints and jobs is deleted.
+    Looks at `limit` of them, from the step index `start` on. Three kinds stay: what a job would resume from, what has a
+    name if `keep_named`, and what has a place, because its framework may need more than the newest. A thread without
+    checkpoints and jobs is deleted.
     """
 
     thread: str

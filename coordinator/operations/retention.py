@@ -30,7 +30,8 @@ def prune(records: Records, command: Prune) -> Freed:
     old = [
         row
         for _, row in looked
-        if _created(row) <= records.now - command.older_than
+        if not _has_place(row)
+        and _created(row) <= records.now - command.older_than
         and row.id not in needed
         and not (command.keep_named and row.name)
     ]
@@ -102,6 +103,14 @@ def _of_use(records: Records, thread: str, cutoff: int) -> bool:
     """Whether a thread has a named checkpoint, or one saved since the cutoff."""
     newest = records.checkpoints(thread, 1, "")
     return records.count_names(thread) > 0 or bool(newest and _created(newest[0]) > cutoff)
+
+
+def _has_place(row: CheckpointRow) -> bool:
+    """Whether a framework finds it itself: then it may need more than the newest."""
+    try:
+        return read_commit(row.commit, row.id).place is not None
+    except Corrupted:
+        return False
 
 
 def _created(row: CheckpointRow) -> int:

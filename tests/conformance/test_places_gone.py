@@ -25,7 +25,6 @@ def _reap(bench: Bench, _: str) -> None:
 _WAYS: dict[str, _Away] = {
     "expire": lambda bench, id_: bench.do(c.Expire(id_)),
     "drop": lambda bench, id_: bench.do(c.Drop("run", (id_,))),
-    "prune": lambda bench, id_: bench.do(c.Prune("run")),
     "delete": lambda bench, id_: bench.do(c.DeleteThread("run")),
     "reap": _reap,
 }
@@ -198,8 +197,17 @@ def test_a_thread_goes_in_parts(bench: Bench) -> None:
     assert kept(bench) == before
 
 
-def test_pruning_a_growing_thread(bench: Bench) -> None:
+def test_pruning_leaves_them_to_who_knows_what_their_framework_needs(bench: Bench) -> None:
+    """They may come while it prunes what had none."""
     run = Places(bench)
+    run.put("a")
+    bench.save(None, thread="run")
+    assert bench.do(c.Prune("run")).count == 1
+    assert run.keys() == ["a"]
+
+
+def test_dropping_the_start_of_a_growing_thread(bench: Bench) -> None:
+    run, ids = Places(bench), list[str]()
     said: list[str] = large("a")["said"]
     for number in range(12):
         said = [*said, f"{number} " * 100]
@@ -207,14 +215,15 @@ def test_pruning_a_growing_thread(bench: Bench) -> None:
         spans, _ = first_part(new)
         writes = [Write("x", b"ref", spans)]
         bench.do(c.Put(new, f"{number - 1:02}" if number else "", writes=writes if number else ()))
-    assert bench.do(c.Prune("run", keep_last=2)).count == 10
+        ids.append(new.id)
+    assert bench.do(c.Drop("run", tuple(ids[:-2]))).count == 10
     assert run.keys() == ["11", "10"]
     assert len(bench.do(c.OfRun("r"))) == 2
     for key in ("11", "10"):
         found = run.find(key)
         assert found is not None
         assert open_checkpoint(found.checkpoint).state["said"] == said[: len(said) - (key == "10")]
-    bench.do(c.Prune("run"))
+    bench.do(c.Drop("run", tuple(ids)))
     assert (bench.harness.logs(), bench.do(c.Threads())) == ({}, [])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 import msgpack
 import numpy as np
@@ -21,6 +21,8 @@ from pydantic import BaseModel
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
 from batonpass.adapters.langgraph.serde.wrapped import Wrapped, contents
+
+from .graphs import Runner, delta
 
 pytestmark = pytest.mark.capability("langgraph")
 
@@ -70,6 +72,11 @@ async def reads_any(state: bp.State, ctx: bp.Context) -> Seen:
     given = state.as_dict()
     roles = [message["type"] if isinstance(message, dict) else message.type for message in given["messages"]]
     return Seen(roles=roles, note=given["note"]["text"], fields=sorted(given))
+
+
+@app.agent("hears", accepts=bp.State, returns=Seen)
+async def hears(state: bp.State, ctx: bp.Context) -> Seen:
+    return Seen(roles=[message.role for message in ctx.transcript.messages], note="", fields=[])
 
 
 def retrieves(saver: BatonpassSaver) -> Any:
@@ -124,6 +131,36 @@ async def test_a_subgraphs_state_is_not_taken_for_the_graphs(store_url: str, thr
         assert await coordinator.jobs() == []
 
 
+async def test_a_state_that_is_not_all_there_is_refused(store_url: str, thread: str) -> None:
+    """Nothing but the graph can make the values of its delta channels."""
+    with BatonpassSaver.from_url(store_url) as saver:
+        Runner(delta(saver), thread, "sync").run({"turns": 1})
+    async with bp.connect(store_url, app=app) as coordinator:
+        last, *_ = await coordinator.timeline(thread)
+        with pytest.raises(bp.BadSetup, match=r"lines are delta channels.*Make a job from the values that"):
+            await coordinator.fork(last.id, agent="any")
+        assert await coordinator.jobs() == []
+
+
+async def test_a_state_that_is_one_value(store_url: str, thread: str) -> None:
+    """The tools show it, a fork is another branch of it, and an agent gets its conversation."""
+    with BatonpassSaver.from_url(store_url) as saver:
+        talk: Any = StateGraph(Annotated[list[AnyMessage], add_messages])
+        talk.add_node("answer", lambda _: [AIMessage("answer")])
+        talk.add_edge(START, "answer")
+        runner = Runner(talk.compile(checkpointer=saver), thread, "sync")
+        for _ in range(2):
+            runner.run([("user", "hi")])
+        state = runner.state().values
+        assert [message.type for message in state] == ["human", "ai"] * 2
+        assert [each.values for each in runner.history()][-2:] == [state[:1], []]
+    async with bp.connect(store_url, app=app) as coordinator, app.worker(coordinator):
+        last, *_ = await coordinator.timeline(thread)
+        assert len((await coordinator.restore(last.id)).state["__root__"]) == 4
+        job = await coordinator.fork(last.id, agent="hears", payload=bp.State())
+        assert (await coordinator.job(job.id, returns=Seen).result(timeout=60)).roles == ["user", "assistant"] * 2
+
+
 @pytest.mark.parametrize(
     ("value", "plain"),
     [
@@ -140,8 +177,26 @@ def test_contents_are_plain(value: Any, plain: Any) -> None:
 
 
 def test_contents_of_an_array() -> None:
-    kind, data = JsonPlusSerializer().dumps_typed(np.arange(6).reshape(2, 3))
-    assert contents({"of": Wrapped(kind, data)}) == {"of": [2, 3]}
+    for array in (np.arange(6).reshape(2, 3), np.asfortranarray([[1.5, 2], [3, 4]]), np.array([True]), np.array(7)):
+        kind, data = JsonPlusSerializer().dumps_typed(array)
+        assert contents({"of": Wrapped(kind, data)}) == {"of": array.tolist()}
+
+
+@dataclass(frozen=True)
+class Table:
+    cells: Any
+
+
+def test_contents_of_keys() -> None:
+    """Keys that are no texts: in an object, and an object itself."""
+    for value, plain in (
+        (Table({(1, 2): "x"}), {"cells": {(1, 2): "x"}}),
+        (Table({Colour.RED: 1}), {"cells": {"red": 1}}),
+    ):
+        kind, data = JsonPlusSerializer().dumps_typed(value)
+        assert contents({"of": Wrapped(kind, data)}) == {"of": plain}
+    kind, data = JsonPlusSerializer().dumps_typed(Table([1]))
+    assert contents({Wrapped(kind, data): 1}) == {(("cells", (1,)),): 1}
 
 
 def nested(depth: int) -> bytes:

@@ -10,6 +10,7 @@ from time import time_ns
 from typing import Any, cast
 from uuid import UUID
 
+from ....contracts.checkpoint import Checkpoint
 from ....contracts.errors import BadSetup, Corrupted
 from ....coordinator.branching import Branch, Origin
 from .compact import large_version, small_id, small_time, small_version
@@ -32,12 +33,7 @@ def branch_of(origin: Origin) -> Branch:
         raise BadSetup(
             f"checkpoint {source.id} is a subgraph's ({place.scope}): fork the graph's own, or a branch of the thread"
         )
-    apart = sorted(set(source.context.get(_COUNTERS) or ()) - set(native.get("deltas", ())))
-    if apart:
-        raise BadSetup(
-            f"checkpoint {source.id} does not hold all of its state: {', '.join(apart)} are delta channels, which are "
-            "made of what was written before. Fork it with the graph's update_state"
-        )
+    check_whole(source, "Fork it with the graph's update_state")
     frame = list(native["frame"])
     frame[_TS] = small_time(datetime.now(UTC).isoformat())
     frame[_PARENT] = small_id("" if origin.alone else place.key)
@@ -46,6 +42,17 @@ def branch_of(origin: Origin) -> Branch:
         frame[_UPDATED] = sorted({*frame[_UPDATED], *origin.changed})
     native["frame"] = frame
     return Branch(_key(origin.latest, source.id), native, _metadata(source.context, edited=bool(origin.changed)))
+
+
+def check_whole(source: Checkpoint, instead: str) -> None:
+    """Refuse a checkpoint that does not hold all of its state. `instead` is what to do."""
+    native = cast("dict[str, Any]", source.native or {})
+    apart = sorted(set(source.context.get(_COUNTERS) or ()) - set(native.get("deltas", ())))
+    if apart:
+        raise BadSetup(
+            f"checkpoint {source.id} does not hold all of its state: {', '.join(apart)} are delta channels, which are "
+            f"made of what was written before. {instead}"
+        )
 
 
 def _metadata(before: Mapping[str, Any], *, edited: bool) -> dict[str, Any]:

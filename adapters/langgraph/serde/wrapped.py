@@ -46,7 +46,16 @@ def contents(value: Any) -> Any:
     if kind is tuple:
         return tuple(contents(item) for item in value)
     if kind is dict:
-        return {contents(key): contents(item) for key, item in value.items()}
+        return {_as_key(contents(key)): contents(item) for key, item in value.items()}
+    return value
+
+
+def _as_key(value: Any) -> Any:
+    """The value as a dict's key: what an object held that was one is a dict or a list now."""
+    if class_of(value) is dict:
+        return tuple((_as_key(key), _as_key(item)) for key, item in value.items())
+    if class_of(value) in (list, tuple):
+        return tuple(map(_as_key, value))
     return value
 
 
@@ -62,11 +71,25 @@ def _held(value: Wrapped) -> Any:
 def _unpacked(data: bytes, code: int = _DELTA, room: int = _DEEPEST) -> Any:
     if not room:
         raise ValueError(f"it holds objects in objects, more than {_DEEPEST} deep")
-    found = msgpack.unpackb(data, ext_hook=lambda code, data: _unpacked(data, code, room - 1), strict_map_key=False)
+    found = msgpack.unpackb(
+        data,
+        ext_hook=lambda code, data: _unpacked(data, code, room - 1),
+        object_pairs_hook=lambda pairs: {_as_key(key): item for key, item in pairs},
+        strict_map_key=False,
+    )
     if code == _DELTA:
         return found
     parts = cast("Sequence[Any]", found)  # of damaged data anything, so that an error is what says so
-    return list(parts[1]) if code == _ARRAY else parts[2]
+    return _numbers(*parts) if code == _ARRAY else parts[2]
+
+
+def _numbers(dtype: str, shape: Sequence[int], order: Any, data: bytes) -> Any:
+    """An array's items as lists."""
+    try:
+        import numpy as np
+    except ImportError:
+        raise ValueError("it holds an array, which takes numpy to read: pip install numpy") from None
+    return np.frombuffer(data, np.dtype(dtype)).reshape(shape, order=order).tolist()
 
 
 def _dump(value: Wrapped) -> list[Any]:

@@ -44,8 +44,8 @@ def read_state(saved: Saved, losses: Losses) -> Transcript:
 
 
 def _messages_channel(state: Mapping[str, Any], frame: Mapping[str, Any]) -> str | None:
-    """The channel that holds the conversation: `messages`, else the first that holds messages."""
-    names = ["messages", *frame.get("messages", ())]
+    """The channel that holds the conversation: `messages`, a state that is one value, or the first with messages."""
+    names = ["messages", "__root__", *frame.get("messages", ())]
     return next((name for name in names if name in state and _are_messages(state[name])), None)
 
 

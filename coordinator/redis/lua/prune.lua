@@ -1,4 +1,5 @@
--- Frees checkpoints of a thread that are neither among its newest nor young.
+-- Frees checkpoints of a thread that are neither among its newest nor young. Those at places stay: what their framework
+-- needs is more than the newest.
 -- KEYS prefix
 -- ARGV thread digest, thread name, how many of the newest stay, age in ms, '1' if named ones stay, step index to start
 --      from, limit
@@ -17,7 +18,7 @@ local looked, old = oldest(thread, ARGV[6], bound, limit), {}
 for _, found in ipairs(looked) do
   local id = found[1]
   local _, head = read_head(id)
-  if head.created <= now - tonumber(ARGV[4]) and not needed[id]
+  if (head.place or '') == '' and head.created <= now - tonumber(ARGV[4]) and not needed[id]
     and not (ARGV[5] == '1' and name_of(id, thread) ~= '') then
     old[#old + 1] = { id, head }
   end
