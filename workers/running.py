@@ -81,7 +81,7 @@ class Runner:
         self._isolated = self._in_children(pool) if pool else None
         self._isolated_agents = pool.agents if pool else frozenset[str]()
         self._quarantine = self._in_children(quarantine) if quarantine else None
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._host = asyncio.get_running_loop(), asyncio.current_task()
         self._running: dict[str, Underway] = {}  # by lease
         self._over: dict[str, str] = {}  # leases lost before their delivery ran
         self._ending: set[str] = set()  # leases whose end we are writing
@@ -193,7 +193,7 @@ class Runner:
         self, about: str, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
     ) -> None:
         """Work on a delivery until its lease is over or this worker stops."""
-        running = self._running[row.lease] = Underway(session)
+        running = self._running[row.lease] = Underway(session, self._host)
         if session is not None and self._draining:  # it has just begun: a child is told of it in another thread
             session.draining = True
         if status := self._over.get(row.lease):

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from math import inf
+
+from anyio import current_effective_deadline
 
 from .session import LeaseSession
 
 
 class Underway:
-    """A delivery that runs in this task. (An anyio cancel scope would cost a tenth of a short job.)"""
+    """A delivery that runs in this task. (An anyio cancel scope would cost a tenth of a short job.) `host` is the task
+    of its worker."""
 
-    def __init__(self, session: LeaseSession | None) -> None:
+    def __init__(self, session: LeaseSession | None, host: asyncio.Task[object] | None = None) -> None:
         self.session = session  # None: it runs in a child
+        self._host = host
         self._task = asyncio.current_task()
         self._canceled = False
 
@@ -41,10 +46,20 @@ class Underway:
         with it.
         """
         if isinstance(error, asyncio.CancelledError):
-            return self._task is not None and self._task.cancelling() > 0
+            return self._task is not None and self._task.cancelling() > 0 and not self._cancels_itself(self._task)
         if isinstance(error, GeneratorExit):
             return _current_task() is not self._task
         return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def _cancels_itself(self, task: asyncio.Task[object]) -> bool:
+        """Whether only the agent's code can have cancelled its task, as in a time limit of its own: neither this nor
+        what is around it did. Then the cancellation is over."""
+        host = self._host
+        if self._canceled or host is None or host.done() or host.cancelling() or current_effective_deadline() == -inf:
+            return False
+        while task.uncancel():
+            pass
+        return True
 
 
 def _current_task() -> asyncio.Task[object] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict
 
 import msgpack
 import numpy as np
@@ -145,7 +145,7 @@ async def test_a_state_that_is_not_all_there_is_refused(store_url: str, thread: 
 async def test_a_state_that_is_one_value(store_url: str, thread: str) -> None:
     """The tools show it, a fork is another branch of it, and an agent gets its conversation."""
     with BatonpassSaver.from_url(store_url) as saver:
-        talk: Any = StateGraph(Annotated[list[AnyMessage], add_messages])
+        talk: Any = StateGraph(Annotated[list[AnyMessage], add_messages])  # type: ignore[arg-type]
         talk.add_node("answer", lambda _: [AIMessage("answer")])
         talk.add_edge(START, "answer")
         runner = Runner(talk.compile(checkpointer=saver), thread, "sync")

@@ -152,6 +152,28 @@ async def test_ctrl_c_and_what_cancels_the_task_are_not() -> None:
     assert await asyncio.to_thread(here.stopped_by, GeneratorExit())
 
 
+@pytest.mark.parametrize("where", ["agent", "step"])
+async def test_an_agent_that_cancels_its_own_task(where: str, store_url: str) -> None:
+    """Such as by a time limit of its own. That is a failed attempt, whose error has a policy like any other."""
+
+    async def limits_itself() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().call_soon(task.cancel)
+        await asyncio.sleep(60)
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        if ctx.attempt == 1:
+            await (ctx.step("limits", limits_itself) if where == "step" else limits_itself())
+        await asyncio.sleep(0)
+        return Reply(text=str(ctx.attempt))
+
+    async with serving(only(agent, retries=bp.Retry(attempts=2, first=0.001)), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "2"
+        assert (await kinds(coordinator, job)).count("job.retrying") == 1
+
+
 def test_neither_is_it_in_a_task_of_a_framework(desk: Desk) -> None:
     worker = desk.serving("leaves-in-task,steps")
     with bp.connect(desk.url, app=app) as coordinator:
