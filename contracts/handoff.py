@@ -40,7 +40,8 @@ class Envelope:
     `path` lists the agents that the job visited, the receiver last. `sender` is None for a submitted job. `checkpoint`
     is the sender's last checkpoint. `trace` carries the W3C trace context unchanged. `transcript` is the conversation
     to continue (`Transcript.dump`), or None to start fresh. `guard` limits the whole chain, `spent` is what its earlier
-    hops used, and `born` what was used when the job was made, if it is a child.
+    hops used, and `born` what was used when the job was made, if it is a child. Then its effects' keys begin with
+    `effects`, which stays the same if the child is made again, and otherwise with the job's id.
     """
 
     contract: ContractRef
@@ -53,6 +54,7 @@ class Envelope:
     guard: Guard = DEFAULT
     spent: Spent = NOTHING
     born: Spent = NOTHING
+    effects: str = ""
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,12 @@ class Rejected:
 class FannedOut:
     """The agent waits for children: jobs of their own, and a snapshot that is committed with them.
 
-    `record` gives what is added to the hop's journal, from the id of the fan-out. When it is decided the agent runs
-    again, in any process.
+    `step` is the fan-out's key in this hop. `record` gives what is added to the hop's journal, from its id. When it is
+    decided the agent runs again, in any process.
     """
 
     fan_out: FanOut
+    step: str
     record: Callable[[str], Mapping[str, Any]]
     final: Snapshot
 

@@ -56,11 +56,18 @@ def seal_envelope(envelope: Envelope) -> bytes:
 
 
 def _limits(envelope: Envelope) -> list[Any]:
-    if (envelope.guard is DEFAULT or envelope.guard == DEFAULT) and not envelope.spent:
+    if (envelope.guard is DEFAULT or envelope.guard == DEFAULT) and not envelope.spent and not envelope.effects:
         return []
     guard, spent, born = envelope.guard, envelope.spent, envelope.born
-    limits = {"guard": [guard.hops, guard.repeats, guard.tokens, guard.cost], "spent": [spent.tokens, spent.cost]}
-    return [{**limits, "born": [born.tokens, born.cost]} if born else limits]
+    limits: dict[str, Any] = {
+        "guard": [guard.hops, guard.repeats, guard.tokens, guard.cost],
+        "spent": [spent.tokens, spent.cost],
+    }
+    if born:
+        limits["born"] = [born.tokens, born.cost]
+    if envelope.effects:
+        limits["effects"] = envelope.effects
+    return [limits]
 
 
 def _guard(hops: int, repeats: int, tokens: int | None, cost: float | None) -> Guard:
@@ -83,4 +90,5 @@ def open_envelope(data: bytes, *, of: str) -> Envelope:
         guard=_guard(*limits["guard"]) if limits else DEFAULT,
         spent=Spent(*limits["spent"]) if limits else NOTHING,
         born=Spent(*limits.get("born", ())) if limits else NOTHING,
+        effects=limits.get("effects", "") if limits else "",
     )

@@ -41,7 +41,7 @@ class FunctionAdapter:
         if isinstance(pause, Asking):
             return Suspended(pause.question, pause.snapshot(), pause.terms)
         if isinstance(pause, Spawning):
-            return FannedOut(pause.fan_out, pause.record, pause.snapshot())
+            return FannedOut(pause.fan_out, pause.step, pause.record, pause.snapshot())
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not is_outcome(result):

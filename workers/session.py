@@ -81,6 +81,7 @@ class LeaseSession:
     _base: Base | None = None
     _inherited: Mapping[str, Any] = MappingProxyType({})
     _known = 0
+    _effects = ""
 
     def __init__(self, store: Store, delivery: Delivery, app: App | None = None) -> None:
         row = delivery.job
@@ -144,14 +145,21 @@ class LeaseSession:
         return self._row.fan
 
     @property
+    def effects(self) -> str:
+        """What the keys of this job's effects begin with."""
+        return self._effects or self.job_id
+
+    @property
     def journal(self) -> Mapping[str, Any]:
         """The hop's records by key."""
         return self._journal
 
     def guard(self, envelope: Envelope) -> None:
-        """Take the job's limits and trace context from its envelope."""
+        """Take from the job's envelope its limits, its trace context, and what its effects' keys begin with."""
         self.budget.limit(envelope)
         self.trace = envelope.trace
+        if envelope.effects:
+            self._effects = envelope.effects
 
     def spend(self, tokens: int = 0, cost: float = 0.0) -> None:
         """Count what the agent used. Stored with the next write."""

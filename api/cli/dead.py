@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from batonpass.contracts.errors import BadSetup
+from batonpass.contracts.errors import BadSetup, NotFound
+from batonpass.contracts.job import JobInfo, JobState
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .jobs import described, mapping, unreadable
@@ -75,8 +76,7 @@ def redrive(
     limits = None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
         found = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
-        ids = {info.id for info in found}
-        left = {info.id: info.parent for info in found if info.parent in ids}  # their parents make them again
+        left = _left(coordinator, found)
         chosen = jobs or [info.id for info in found if info.id not in left]
         for job in chosen:
             coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, *edits), guard=limits)
@@ -86,6 +86,20 @@ def redrive(
         lines = [f"redriven {job}" for job in chosen]
         lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
         typer.echo("\n".join(lines) or "there are no such dead letters")
+
+
+def _left(coordinator: SyncCoordinator, found: list[JobInfo]) -> dict[str, str]:
+    """The children among these that are of no use, with their parents: those make them again if they are redriven, or
+    have ended without them, or are gone."""
+    ids = {info.id for info in found}
+    useful: dict[str, bool] = {}
+    for parent in {info.parent for info in found if info.parent}:
+        try:
+            state = coordinator.job(parent).info().state
+            useful[parent] = parent not in ids and (not state.ended or state is JobState.FAILED)
+        except NotFound:
+            useful[parent] = False
+    return {info.id: info.parent for info in found if info.parent and not useful[info.parent]}
 
 
 def _changed(

@@ -17,7 +17,7 @@ from ...contracts.inbox import AskTerms
 from ...contracts.job import Lease
 from ..session import LeaseSession
 from .asking import asking, elsewhere
-from .effects import Act, Unsure, effecting, idempotency_key
+from .effects import Act, Unsure, effecting
 from .fan_out import Joining, joining
 from .steps import Pause, Steps
 
@@ -178,8 +178,9 @@ class BaseContext:
         return (yield from joining(self._steps, self._session, self._session.book, wanted, [called, wait, failures]))
 
     def effect_key(self, key: str) -> str:
-        """The idempotency key to give to an effect's outside service. It is the same for each attempt."""
-        return idempotency_key(self.job_id, self.hop, key)
+        """The idempotency key to give to an effect's outside service. It is the same for each attempt, and for a child
+        of a fan-out that is made again."""
+        return f"{self._session.effects}.{self.hop}.{key}"
 
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
         if unsure == "ask" and self._agent.kind != "function":

@@ -88,11 +88,6 @@ class Commit:
 Act: TypeAlias = Record | Perform | Ask | Commit | Later
 
 
-def idempotency_key(job_id: str, hop: int, key: str) -> str:
-    """A key that is the same for each attempt of an effect, and different for every other effect."""
-    return f"{job_id}.{hop}.{key}"
-
-
 def effecting(
     steps: Steps,
     session: LeaseSession,

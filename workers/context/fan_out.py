@@ -26,7 +26,7 @@ _PREFIX = "fan/"
 _AGAIN = "again/"
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
 _ROUNDS = 100
-Joining: TypeAlias = Generator[ReadOutcomes | Record | Later, Any, list[Any]]
+Joining: TypeAlias = Generator[Command[Any] | Later, Any, list[Any]]
 
 
 class Spawning(Pause):
@@ -65,15 +65,44 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     for fan, rows in ended.items():
         rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
+    key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     again = bool(session.cut and session.journal.get(_AGAIN + full))  # if not cut, the failure was not written
     if not fans or (fans[-1] and (fans[-1] == session.cut or again)):
         asked = Spawning(replace(wanted, done=done), full, digest, fans, steps, again=again)
         if not fans or len(done) < wanted.need:
+            yield from _check_certain(session.job_id, [row for fan in fans[-1:] for row in ended[fan]], key)
             raise steps.paused(asked)
         # Enough of them completed after the fan-out ended, so it is not made again.
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
-    return _results(session, book, wanted, ended, fans[-1], "" if fans[-1] == session.fan else _AGAIN + full)
+    return _results(session, book, wanted, ended, fans[-1], key)
+
+
+def _check_certain(job_id: str, last: Sequence[OutcomeRow], key: str) -> Generator[Command[Any], Any, None]:
+    """Refuse to make children again if they, or theirs, may have done what must not happen twice."""
+    unsure = yield from _unsure(last)
+    if unsure:
+        raise ChildrenFailed(
+            f"the children of job {job_id} can't be made again, because an effect may have happened: find out, and "
+            f"redrive {', '.join(unsure[:3])} first, then what failed because of it",
+            failed=[_failure(row) for row in last if row.state != "completed"],
+            key=key,
+        )
+
+
+def _unsure(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[str]]:
+    """The jobs among these children, and below them, that failed because an effect of theirs may have happened."""
+    found: list[str] = []
+    for row in rows:
+        if row.reason == "ambiguous":
+            found.append(row.job_id)
+        elif row.state != "completed" and row.fan:
+            try:
+                child: JobRow = yield ReadJob(row.job_id)
+            except NotFound:
+                continue
+            found += yield from _unsure((yield from _outcomes(row.job_id, row.fan, child.children)))
+    return found
 
 
 def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
@@ -139,6 +168,10 @@ def _about(row: OutcomeRow) -> str:
     return f"the result of job {row.job_id}"
 
 
+def _failure(row: OutcomeRow) -> ChildFailed:
+    return ChildFailed(row.job_id, row.reason if row.state == "failed" else row.state, row.error)
+
+
 def _results(
     session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str, key: str
 ) -> list[Any]:
@@ -153,8 +186,7 @@ def _results(
                     name, version, data, *_ = open_blob(row.result, of=_about(row))
                 results[row.number] = book.read(ContractRef(name, version), data)
             elif fan == last and not row.state.startswith(LATE):
-                reason = row.reason if row.state == "failed" else row.state
-                results[row.number] = ChildFailed(row.job_id, reason, row.error)
+                results[row.number] = _failure(row)
                 failed.append(results[row.number])
         if fan:
             _count(session, fan, len(results), rows)

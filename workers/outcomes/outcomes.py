@@ -112,6 +112,7 @@ def onward(
         guard=envelope.guard,
         spent=session.budget.spent,
         born=session.budget.born,
+        effects=envelope.effects,
     )
     return Onward(to, about or {})
 
