@@ -31,6 +31,14 @@ class Ungrounded(BatonpassError):
     Callers never see this."""
 
 
+class Elsewhere(BadSetup):
+    """The namespace is at another place, is being brought there, or is not here yet. Nobody's request is wrong."""
+
+
+class Denied(BadSetup):
+    """The server lets us do less than this takes, or does not let us in. Nobody's request is wrong."""
+
+
 def refusal(code: str, *arguments: str) -> BatonpassError:
     """The error for a code that an operation answered."""
     make = _MAKERS.get(code)
@@ -182,13 +190,13 @@ def _unstaged(job_id: str, staged: str, wanted: str) -> BatonpassError:
     return Conflict(f"job {job_id} has {staged} staged children, not {wanted}: fan out again")
 
 
-def _elsewhere(mark: str) -> BadSetup:
+def _elsewhere(mark: str) -> Elsewhere:
     kind, _, where = mark.split(" ", 2)
     if kind == "moved":
-        return BadSetup(f"this namespace was moved to {where}: use that")
+        return Elsewhere(f"this namespace was moved to {where}: use that")
     if kind == "moving":
-        return BadSetup(f"this namespace is being moved to {where}: stop, and continue there when it is done")
-    return BadSetup(f"this namespace is being filled from {where}: wait until that is done")
+        return Elsewhere(f"this namespace is being moved to {where}: stop, and continue there when it is done")
+    return Elsewhere(f"this namespace is being filled from {where}: wait until that is done")
 
 
 def _ungrounded(base: str) -> BatonpassError:

@@ -127,6 +127,29 @@ async def test_an_effect_that_may_have_happened_stops_the_job_and_says_what_help
     assert "changes=" not in failed.value.error  # a framework's state is not the place for it
 
 
+@KINDS
+@pytest.mark.parametrize("unsure", ["stop", "repeat"])
+async def test_an_error_of_an_effect_is_not_for_a_model_to_judge(kind: str, unsure: Any, crews: Crews) -> None:
+    """It would go on as if nothing had happened, and the job complete. What may be repeated, it may call again."""
+    paid: list[str] = []
+
+    def pay() -> str:
+        paid.append("x")
+        if len(paid) == 1:
+            raise ConnectionError("no page came back")
+        return "page"
+
+    def use(ctx: bp.SyncContext) -> Any:
+        return ctx.effect("pay", pay, unsure=unsure)
+
+    if unsure == "repeat":
+        assert "page" in (await run(kind, use, crews)).text
+        return
+    with pytest.raises(bp.JobFailed, match=r"the error was ConnectionError: no page came back") as failed:
+        await run(kind, use, crews)
+    assert (failed.value.reason, paid) == ("ambiguous", ["x"])
+
+
 async def test_what_a_sync_tool_of_a_team_gives_is_awaited_if_it_is_to_be() -> None:
     paid: list[str] = []
 

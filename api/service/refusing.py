@@ -28,11 +28,14 @@ from batonpass.contracts.errors import (
 )
 from batonpass.contracts.jsonable import as_json
 from batonpass.coordinator.coded.codec import MissingKey
+from batonpass.coordinator.refusals import Denied, Elsewhere
 
 _log = logging.getLogger("batonpass.service")
 _LONGEST = 1000  # characters of one text: it may quote what was sent
 _STATUS: Mapping[type[BatonpassError], int] = {
     MissingKey: 500,
+    Denied: 500,
+    Elsewhere: 503,
     NotFound: 404,
     Conflict: 409,
     ContractViolation: 422,
@@ -101,8 +104,8 @@ def refusing(
 
 
 def problem_of(error: BatonpassError) -> Problem:
-    """One of our errors as a problem. What no caller can fix (a missing key, damaged records, a store's file that was
-    deleted) is the service's own fault: 500."""
+    """One of our errors as a problem. What no caller can fix (a missing key or permission, damaged records, a store's
+    file that was deleted) is the service's own fault: 500."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
     fields: Sequence[str] = ()
     if isinstance(error, BadRequest):

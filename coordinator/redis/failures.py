@@ -9,6 +9,7 @@ from typing import Any
 from redis import exceptions
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachable
+from ..refusals import Denied
 
 _ACL = (
     "~bp:* &bp:* and the commands in batonpass/coordinator/redis/acl: of worker.acl for a worker, of client.acl for "
@@ -49,9 +50,9 @@ def failure(error: Exception, url: str) -> BatonpassError:
     if isinstance(error, exceptions.AuthenticationError):
         # How a server answers a client without a password, depending on what it was asked first.
         told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
-        return BadSetup(f"{url} refused the login: {told}")
+        return Denied(f"{url} refused the login: {told}")
     if isinstance(error, exceptions.NoPermissionError) or in_script(text):
-        return BadSetup(f"{url}: the user lacks permissions ({_ACL}): {text}")
+        return Denied(f"{url}: the user lacks permissions ({_ACL}): {text}")
     if isinstance(error, exceptions.MovedError):
         return BadSetup(f"{url} is one node of a cluster: write redis+cluster:// instead of redis://")
     if "CERTIFICATE_VERIFY_FAILED" in text:

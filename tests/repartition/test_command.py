@@ -120,9 +120,17 @@ def test_the_old_namespace_is_freed(new_scene: NewScene, line: CommandLine) -> N
 def test_the_old_namespace_is_freed_when_the_new_one_was_moved_on(new_scene: NewScene, line: CommandLine) -> None:
     scene = new_scene()
     further = scene.target.replace("-new", "-further")
+    with bp.connect(scene.source) as old:
+        cursors = [event.cursor for event in old.events()]
     for source, target in ((scene.source, scene.target), (scene.target, further)):
         assert line("repartition", source, target).code == 0
     assert line("repartition", scene.target, further, "--drop-old").code == 0
     assert line("repartition", scene.source, scene.target, "--drop-old", "--json").json["dropped"] > 20
+    name = further.partition("namespace=")[2]
+    for at in range(PARTITIONS):
+        told = scene.cluster.xinfo_stream(f"bp:{{{name}:{at}}}:events")
+        assert told["last-generated-id"].decode() >= cursors[-1]
     with bp.connect(further) as coordinator:
-        assert list(coordinator.events())
+        assert len(list(coordinator.events())) == len(cursors)
+        for number, cursor in enumerate(cursors, 1):  # positions go on, too, also where a partition had no events
+            assert len(list(coordinator.events(after=cursor))) == len(cursors) - number

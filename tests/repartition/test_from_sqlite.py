@@ -132,6 +132,8 @@ def test_all_is_there_and_goes_on(tmp_path: Path, server: RedisHarness, redis_se
         for queue, jobs in order.items():
             entries: Any = server.server.xrange(f"{bench.store.prefix}q:{queue}")
             assert [told[b"job"].decode() for _, told in entries] == jobs
+            if jobs:  # metrics say since when the oldest waits
+                assert int(entries[0][0].partition(b"-")[0]) == bench.job(jobs[0]).updated
         problems = Keyspace(server.server, bench.store.prefix).problems(events=False)
         assert [text for text in problems if "would resume from" not in text] == []  # the moves drop tips before
         # Its line has moved; nobody claims from that queue.

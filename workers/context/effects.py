@@ -9,7 +9,7 @@ from itertools import count
 from threading import Lock
 from typing import Any, Literal, TypeAlias, cast
 
-from ...contracts.errors import Ambiguous, BadSetup, NotDone, OverBudget
+from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
 from ..doubt import Started, changed, noted, start_of, unknown
 from ..session import LeaseSession
@@ -123,12 +123,25 @@ def effecting(
                 return result
         if start is None or start.repeats != (unsure == "repeat"):
             yield from _announced(key, Started(about, digest, unsure == "repeat"), start)
-        result = yield from _performed(key, start if unsure == "repeat" else None)
+        try:
+            result = yield from _performed(key, start if unsure == "repeat" else None)
+        except Exception as error:
+            if isinstance(error, BatonpassError) or unsure == "repeat" or steps.editable:
+                raise
+            raise _ambiguous(about, key, error) from error  # in a tool, a model would be told of it, and go on
         yield Commit(full, digest, result)
     finally:
         steps.effects.discard(key)
         steps.leave("effect")
     return result
+
+
+def _ambiguous(about: str, key: str, error: Exception) -> Ambiguous:
+    try:
+        said = f"{type(error).__name__}: {error}"
+    except Exception:  # users' errors may raise whenever they are looked at
+        said = type(error).__name__
+    return Ambiguous(unknown(about, key, editable=False, before=f" (the error was {said})"))
 
 
 def _announced(key: str, start: Started, before: Started | None) -> Generator[Act, Any, None]:

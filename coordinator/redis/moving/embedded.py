@@ -84,15 +84,18 @@ class Embedded:
         yield from _pairs("gates", "zset", self._of("lane, at FROM gate"))
 
     def _ready(self) -> Iterator[Piece]:
-        """Deliveries in their queues. Their entries come before all that the server will add."""
+        """Deliveries in their queues. Their entries say since when they are there, as far as their order allows."""
         queues: defaultdict[str, list[Any]] = defaultdict(list)
         ahead: Index = defaultdict(list)
-        for id_, queue, ready in self._of("id, queue, ready FROM job", "AND ready > 0 ORDER BY ready"):
-            place = len(queues[queue]) + 1
-            queues[queue].append((b"%d-0" % place, {b"job": _bytes(id_)}))
-            yield Piece(0, f"j:{id_}", "hash", [(b"delivery", b"%d-0" % place)])
+        last: dict[str, tuple[int, int]] = {}
+        for id_, queue, ready, since in self._of("id, queue, ready, updated FROM job", "AND ready > 0 ORDER BY ready"):
+            before, number = last.get(queue, (0, 0))
+            at, number = last[queue] = (since, 0) if since > before else (before, number + 1)
+            entry = b"%d-%d" % (at, number)
+            queues[queue].append((entry, {b"job": _bytes(id_)}))
+            yield Piece(0, f"j:{id_}", "hash", [(b"delivery", entry)])
             if ready < BEHIND:
-                ahead[f"a:{queue}"].append((_bytes(id_), b"%d" % place))
+                ahead[f"a:{queue}"].append((_bytes(id_), b"%d" % (at * 1000 + min(number, 999))))  # as place_of in Lua
         for queue, entries in queues.items():
             yield from _parted(f"q:{queue}", "stream", entries)
         for key, members in ahead.items():

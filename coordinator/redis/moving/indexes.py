@@ -72,13 +72,15 @@ def last_event(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> 
     newest, gone, dealt = reader.ask(
         [(at, "XREVRANGE", "events", "+", "-", "COUNT", 1), (at, "GET", "trimmed"), (at, "GET", "dealt")]
     )
-    has_it = of(at, newest[0][1]) if newest else -1
-    position = newest[0][0] if newest else gone.partition(b" ")[0] if gone else None
+    known = [*(id_ for id_, _ in newest), *(gone.partition(b" ")[:1] if gone else ()), *([dealt] if dealt else ())]
+    if not known:
+        return
+    last = max(known, key=_number)
+    has_it = of(at, newest[0][1]) if newest and newest[0][0] == last else -1
     for to in targets:
-        if position:
-            yield Piece(to, "dealt", "string", [max(position, dealt or b"0-0", key=_number)])
-        if position and to != has_it:
-            yield Piece(to, "events", "last", [position])
+        yield Piece(to, "dealt", "string", [last])
+        if to != has_it:
+            yield Piece(to, "events", "last", [last])
 
 
 def _number(position: bytes) -> tuple[int, ...]:
