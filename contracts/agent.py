@@ -64,7 +64,8 @@ class Agent(Generic[In]):
 
     - `concurrency` is how many deliveries run at once, `rate` how many start in a period. Failed attempts count,
       waiting for an answer doesn't. Jobs over the limit wait (reason "limited" or "rate_limited").
-    - `limit_by` names a field of the payload. Each of its values then has its own limits.
+    - `limit_by` names a field of the payload. Each of its values then has its own limits. A program that submits
+      without the contract's class must write a value as the class would, and a field with an alias has no lanes there.
     - `max_waiting`: when this many deliveries are ready or limited (in a partition, for the same value), `submit`
       raises `Overloaded`. Handoffs are never refused, because their jobs already exist.
     - `max_payload` is in bytes. Larger payloads are refused, at submits and handoffs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,8 @@ class Connection:
         self._store.close()
 
     async def aopen(self) -> Coordinator:
-        """Open for async code, in the event loop that will use it. Call `aclose()` when you are done."""
+        """Open for async code, in the asyncio event loop that will use it. Call `aclose()` when you are done."""
+        _check_loop()
         try:
             await self._store.aopen()
         except BaseException:
@@ -83,6 +85,17 @@ class Connection:
         """Close what `aopen()` opened, also in a cancelled scope."""
         with CancelScope(shield=True):
             await self._store.aclose()
+
+
+def _check_loop() -> None:
+    """Refuse a loop in which nothing of ours could wait, before anything is connected."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise BadSetup(
+            "there is no asyncio event loop here, and the async API needs one (not trio's): run this with asyncio, or use "
+            "the sync API, `with connect(...)`"
+        ) from None
 
 
 def connect(

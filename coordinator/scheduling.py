@@ -39,7 +39,8 @@ class Scheduling(History):
         it is, so you can call this at every start.
 
         Any worker submits due jobs, each time once. If the clocks skip a time, its job is submitted when they have been
-        put forward. If they repeat a time, it is submitted once. If no worker was running, the latest missed time is
+        put forward. If they repeat a time, it is submitted once, except what recurs every hour or more often (such as
+        `0 */2 * * *`), which goes by the time that really passes. If no worker was running, the latest missed time is
         made up for, or none (`catch_up`). If a job can't be submitted (its payload no longer fits, its thread is busy),
         that is logged and shown in `schedules()` until the next time.
 

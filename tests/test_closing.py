@@ -89,3 +89,10 @@ async def test_by_a_refusal(redis_url: str, redis_server: str, side: str) -> Non
         server.set(schema, 10_000)
         with nothing_left(), pytest.raises(bp.BadSetup, match="a newer Batonpass"):
             await bp.connect(redis_url).aopen() if side == "async" else bp.connect(redis_url).open()
+
+
+def test_another_librarys_loop_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    opening = bp.connect(f"sqlite:///{tmp_path}/new.db").aopen()
+    with pytest.raises(bp.BadSetup, match="no asyncio event loop here"):
+        opening.send(None)  # as in trio, which drives a coroutine without asyncio
+    assert list(tmp_path.iterdir()) == []

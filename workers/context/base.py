@@ -132,8 +132,9 @@ class BaseContext:
         own.
 
         Stored with this hop's next write (a step, a checkpoint, its end), so a crash forgets what was spent since the
-        last one. If the budget is exceeded, that write is still made. Then `OverBudget` is raised, and the job is
-        parked.
+        last one. Call it in the function of the step that spends: a plain function runs again from its beginning after
+        a question, a fan-out or a crash, and would count again what it calls outside of steps. If the budget is
+        exceeded, that write is still made. Then `OverBudget` is raised, and the job is parked.
         """
         self._session.spend(tokens, cost)
 
