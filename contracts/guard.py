@@ -60,7 +60,8 @@ class Guard:
             kinds = (int, float) if field.name == "cost" else (int,)
             least = 1 if field.name in ("hops", "repeats") else 0
             if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
-                raise BadSetup(f"Guard({field.name}={value!r}): must be a number of at least {least}")
+                what = "a number" if field.name == "cost" else "a whole number"
+                raise BadSetup(f"Guard({field.name}={value!r}): must be {what} of at least {least}")
 
     def against(self, path: Sequence[str]) -> str:
         """Why the last agent of the path may not be visited. Empty if it may."""

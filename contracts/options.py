@@ -16,10 +16,10 @@ from .job import OnBusy, Priority
 class SubmitOptions(TypedDict, total=False):
     """Options of `submit`. Durations are seconds or a timedelta. Times need a time zone.
 
-    - `key` makes the submit idempotent. The same key with the same payload returns the first job, until `key_ttl`
-      (default: a day) after it ended. Another payload raises `KeyConflict`. Payloads are compared by content, whether
-      they come from Python, the command line or HTTP: a missing field counts as its default, and the order of fields
-      doesn't matter, nor does an id or a time that the contract generates anew each time.
+    - `key` makes the submit to this agent idempotent. The same key with the same payload returns the first job, until
+      `key_ttl` (default: a day) after it ended. Another payload raises `KeyConflict`. Payloads are compared by content,
+      whether they come from Python, the command line or HTTP: a missing field counts as its default, and the order of
+      fields doesn't matter, nor does an id or a time that the contract generates anew each time.
     - `thread` puts the job's checkpoints on your own thread. By default the job has a new one, named by its id. If
       another job still runs there, `on_busy` decides: "reject" (the default) raises `ThreadBusy`, "queue" waits for its
       turn, "interrupt" cancels the other job and continues from its last checkpoint, "rollback" cancels it and

@@ -93,8 +93,8 @@ def _check_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         raise BadSetup(
-            "there is no asyncio event loop here, and the async API needs one (not trio's): run this with asyncio, or use "
-            "the sync API, `with connect(...)`"
+            "there is no asyncio event loop here, and the async API needs one (not trio's): run this with asyncio, or "
+            "use the sync API, `with connect(...)`"
         ) from None
 
 

@@ -137,5 +137,5 @@ def test_an_envelope_from_before_there_were_guards_has_the_default(transcript: l
     ],
 )
 def test_bad_input(wrong: Callable[[], bp.Guard]) -> None:
-    with pytest.raises(bp.BadSetup, match=r"Guard\(\w+=.*\): must be a number of at least"):
+    with pytest.raises(bp.BadSetup, match=r"Guard\(\w+=.*\): must be a (whole )?number of at least"):
         wrong()

@@ -15,11 +15,12 @@ _STEP, _STATE = "step/effect:", "effect:"
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The record that an effect starts: its idempotency key, its arguments' digest, and whether it may be repeated."""
+    """The record that an effect starts: its idempotency key, its arguments' digest (None: any), and whether it may be
+    repeated."""
 
     about: str
-    digest: bytes
-    repeats: bool
+    digest: bytes | None = None
+    repeats: bool = False
 
 
 def noted(key: str, start: Started | None) -> dict[str, Any]:
@@ -30,6 +31,8 @@ def noted(key: str, start: Started | None) -> dict[str, Any]:
 def start_of(journal: Mapping[str, Any], key: str) -> Started | None:
     """How an effect started. None if it has not."""
     record = journal.get(_PREFIX + key)
+    if isinstance(record, str):  # by an older release: only the key
+        return Started(record)
     return Started(*record) if record else None
 
 

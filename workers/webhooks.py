@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from shlex import quote as quoted
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import anyio
@@ -23,6 +24,9 @@ from ..coordinator.commands import GroupRow, Which
 from ..coordinator.consumer import Consumer
 from .single import single
 
+if TYPE_CHECKING:
+    import httpx
+
 _log = logging.getLogger("batonpass.webhooks")
 # Seconds between an event's attempts: some four hours in all, after which the webhook is paused.
 PAUSES = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0)
@@ -36,12 +40,27 @@ _LEASE, _BATCH = 60.0, 20
 _GONE = 410
 
 
+# Bytes of a response's body that are read, and the seconds for that: a server that is hung up on may take back what it
+# did.
+_BODY, _HEAR = 65_536, 1.0
+
+
 class Failure(Exception):
     """An event was not accepted. `final` means that retrying is pointless."""
 
     def __init__(self, text: str, *, final: bool = False) -> None:
         super().__init__(text)
         self.final = final
+
+
+async def _hear_out(reply: httpx.Response) -> None:
+    """Read the end of a short response, so that the connection serves the next event, too. The status is known."""
+    read = 0
+    with anyio.move_on_after(_HEAR), suppress(Exception):
+        async for piece in reply.aiter_raw():
+            read += len(piece)
+            if read > _BODY:
+                return
 
 
 class Courier:
@@ -178,6 +197,7 @@ class Courier:
             with anyio.fail_after(self._timeout):  # even if the response trickles in
                 async with self._http.stream("POST", webhook.url, content=body.encode(), headers=headers) as reply:
                     status = reply.status_code
+                    await _hear_out(reply)
         except TimeoutError:
             raise Failure(f"no answer within {self._timeout:g} s") from None
         except Exception as error:  # whatever the libraries raise for one URL, others must be served

@@ -95,7 +95,7 @@ class Submission(_Body):
     payload: dict[str, Any]
     """What the agent's contract accepts: see its `schema` among the agents."""
     key: str | None = None
-    """Idempotency key: a known key returns the first job."""
+    """Idempotency key: a key that this agent knows returns the first job."""
     key_ttl: float | None = None
     """For how many seconds the key is known."""
     thread: str | None = None

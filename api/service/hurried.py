@@ -31,6 +31,9 @@ class Hurried(H11Protocol):
         self._calm()
         super().connection_lost(exc)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: a client may offer another protocol (HTTP/2, say), and is answered in this one."""
+
     def _expect(self) -> None:
         expected = self.conn.their_state
         if self._late is not None and self._awaited is expected:

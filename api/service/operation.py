@@ -10,7 +10,6 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from .bodies import Query, body, parameters
 from .refusing import refusing
@@ -41,9 +40,9 @@ class Operation:
         """What it does, in a line."""
         return getdoc(self.endpoint) or ""
 
-    def route(self) -> Route:
-        """Where Starlette finds it. A request that does not fit its form does not get as far as the endpoint."""
-        return Route(self.path, refusing(self._ask), methods=[self.method])
+    async def ask(self, request: Request) -> Response:
+        """The answer to a request. One that does not fit its form does not get as far as the endpoint."""
+        return await refusing(self._ask)(request)
 
     async def _ask(self, request: Request) -> Response:
         return await self.endpoint(request, await self._given(request))

@@ -8,6 +8,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from batonpass.coordinator.client import Coordinator
@@ -47,9 +48,19 @@ def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
     return Gate(_over([*offered, Operation("GET", "/openapi.json", openapi, None, None)]), token)
 
 
+def _route(offered: Sequence[Operation]) -> Route:
+    """One path, with all its methods: Starlette tells a client that uses another one only those of one route."""
+    by_method: dict[str, Operation] = {each.method: each for each in offered}
+
+    async def ask(request: Request) -> Response:
+        return await by_method["GET" if request.method == "HEAD" else request.method].ask(request)
+
+    return Route(offered[0].path, ask, methods=list(by_method))
+
+
 def _over(offered: Sequence[Operation]) -> Starlette:
     app = Starlette(
-        routes=[operation.route() for operation in offered],
+        routes=[_route([each for each in offered if each.path == path]) for path in {each.path: 0 for each in offered}],
         exception_handlers={HTTPException: lambda _, error: told(unrouted(error))},
     )
     app.router.redirect_slashes = False  # a redirect would lead to whatever host the request names

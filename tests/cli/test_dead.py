@@ -164,7 +164,7 @@ def test_a_job_that_its_guard_parked_goes_on_with_another_guard(run: CommandLine
     [
         (["j", "--guard", '{"hop": 1}'], "write a JSON object with some of hops, repeats, tokens, cost"),
         (["j", "--guard", "5"], "write a JSON object with some of"),
-        (["j", "--guard", '{"hops": 0}'], "Guard(hops=0): must be a number of at least 1"),
+        (["j", "--guard", '{"hops": 0}'], "Guard(hops=0): must be a whole number of at least 1"),
         ([], "takes the ids of jobs, or --all"),
         (["j", "--all"], "takes the ids of jobs, or --all"),
         (["j", "--agent", "a"], "takes the ids of jobs, or --all"),

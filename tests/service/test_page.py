@@ -14,12 +14,15 @@ import httpx
 import pytest
 
 import batonpass as bp
+from batonpass.service.page.session import Sessions
 
 from ..apps.page_app import EVIL, Draft, app
 from ..harness.redis import RedisServer
 from ..workers.serving import DEADLINE, reached, serving
 from .service import TOKEN, caller, service_of
 from .visitor import Visitor, visiting
+
+COOKIE = Sessions(TOKEN).cookie
 
 
 async def test_who_gets_in(sqlite_url: str) -> None:
@@ -60,14 +63,14 @@ async def test_who_gets_in(sqlite_url: str) -> None:
             await cookies_that_do_not_hold(http, job.id)
         async with visiting(address) as visitor:
             for path in ("/inbox", f"/jobs/{job.id}", "/metrics"):  # the cookie opens only pages
-                for cookies in ({}, {"cookie": f"batonpass={visitor.http.cookies['batonpass']}"}):
+                for cookies in ({}, {"cookie": f"{COOKIE}={visitor.http.cookies[COOKIE]}"}):
                     assert (await visitor.http.get(path, headers=cookies)).status_code == 401
             assert "Sign in" in await visitor.send("/ui/sign-out", 401)
             await visitor.open("/ui/", 401)
 
 
 async def cookies_that_do_not_hold(http: httpx.AsyncClient, job: str) -> None:
-    good = http.cookies["batonpass"]
+    good = http.cookies[COOKIE]
     http.cookies.clear()
     ends, rest = good.split(".", 1)
     for cookie in (
@@ -80,9 +83,9 @@ async def cookies_that_do_not_hold(http: httpx.AsyncClient, job: str) -> None:
         f"x{good}",
         "\u0660.x.y".encode().decode("latin-1"),
     ):
-        reply = await http.get(f"/ui/jobs/{job}", headers={b"cookie": f"batonpass={cookie}".encode("latin-1")})
+        reply = await http.get(f"/ui/jobs/{job}", headers={b"cookie": f"{COOKIE}={cookie}".encode("latin-1")})
         assert reply.status_code == 401, cookie
-    assert (await http.get(f"/ui/jobs/{job}", headers={"cookie": f"batonpass={good}"})).status_code == 200
+    assert (await http.get(f"/ui/jobs/{job}", headers={"cookie": f"{COOKIE}={good}"})).status_code == 200
 
 
 async def test_a_form_is_of_a_page_that_is_open(sqlite_url: str) -> None:

@@ -36,7 +36,7 @@ async def test_limits_are_raised_with_a_redrive(sqlite_url: str) -> None:
             for name, kept in (("hops", "1"), ("repeats", "5"), ("tokens", "7"), ("cost", "it without a limit")):
                 assert f"Most {name} optional: leave empty to keep {kept}" in shown
             path = f"/ui/jobs/{job.id}/redrive"
-            assert "Guard(hops=0): must be a number of at least 1" in await visitor.send(path, 422, hops="0")
+            assert "Guard(hops=0): must be a whole number of at least 1" in await visitor.send(path, 422, hops="0")
             assert "Guard(hops='many')" in await visitor.send(path, 422, hops="many", cost="")
             assert 'name="hops" value="many"' in visitor.page
             assert "The job is retried" in await visitor.send(path, hops="3", cost="2.5")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,6 +25,8 @@ class Receiver:
     times: list[float] = field(default_factory=list[float])
     paths: set[str] = field(default_factory=set[str])
     accepted: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    ports: set[int] = field(default_factory=set[int])
+    open: set[socket.socket] = field(default_factory=set[socket.socket])
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -36,11 +39,15 @@ HANG, CUT = 1, 2
 
 def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             receiver.asked.append(self.headers["webhook-id"])
             receiver.times.append(time.monotonic())
             receiver.paths.add(self.path)
+            receiver.ports.add(self.client_address[1])
+            receiver.open.add(self.connection)
             answer = receiver.answers.pop(0) if receiver.answers else 200
             if answer == HANG:
                 receiver.over.wait(60)
@@ -54,8 +61,9 @@ def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
                 receiver.accepted.append(event)
             self.send_response(answer)
             self.send_header("location", receiver.url + "/elsewhere")
-            self.send_header("content-length", "0")
+            self.send_header("content-length", "2")
             self.end_headers()
+            self.wfile.write(b"ok")
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -74,4 +82,7 @@ def serving(receiver: Receiver, port: int = 0) -> Iterator[int]:
     finally:
         receiver.over.set()
         server.shutdown()
+        for connection in receiver.open:  # they would be served by threads of their own
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         server.server_close()

@@ -117,6 +117,28 @@ async def test_other_arguments(unsure: Any, store_url: str) -> None:
         assert paid == (["10", "10"] if unsure == "repeat" else ["10"])
 
 
+@pytest.mark.parametrize("unsure", ["stop", "repeat"])
+async def test_an_effect_that_an_older_release_began(unsure: Any) -> None:
+    """Its record is only the key."""
+    app, paid = bp.App("doubt"), list[str]()
+
+    @app.agent("a", accepts=Ask, returns=Reply, retries=bp.Retry(attempts=2, first=0.001))
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        if ctx.attempt == 1:
+            await ctx._session.arecord({"effect/pay": ctx.effect_key("pay")})
+            raise ConnectionError("the reply was lost")
+        await ctx.effect("pay", paid.append, "x", unsure=unsure)
+        return Reply(text="a")
+
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        if unsure == "repeat":
+            assert (await job.result(timeout=60)).text == "a"
+        else:
+            assert (await reached(job, bp.JobState.FAILED)).reason == "ambiguous"
+    assert paid == ["x"] * (unsure == "repeat")
+
+
 async def test_a_result_that_a_redrive_told_leaves_no_doubt(store_url: str) -> None:
     app = bp.App("doubt")
 

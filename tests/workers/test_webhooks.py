@@ -85,6 +85,7 @@ async def test_every_event_arrives(url: str, receiver: Receiver) -> None:
     assert receiver.ids == [event.id for event in kept]
     assert receiver.paths == {"/hook"}  # a redirect is not followed
     assert len(set(receiver.asked[:5])) == 1  # one event, one id, however often it is sent
+    assert len(receiver.ports) == 3  # one connection, until it hangs or is cut
     assert [event["data"]["step"] for event in receiver.accepted] == list("abcde")
     first = receiver.accepted[0]
     assert (first["specversion"], first["source"], first["subject"]) == ("1.0", "/webhooks/w", "run")

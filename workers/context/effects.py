@@ -113,7 +113,7 @@ def effecting(
             before = f" (the last error was {session.last_error})" if session.last_error else ""
             if unsure == "stop":  # the last error may have come from this effect
                 raise Ambiguous(unknown(about, key, editable=steps.editable, before=before))
-            if not same(start.digest, digest, arguments):
+            if start.digest is not None and not same(start.digest, digest, arguments):
                 raise Ambiguous(changed(about, key, editable=steps.editable))
             first = session.journal.get(_ASKS + key, 1)
             settled = (yield from _settled(about, key, first)) if unsure == "ask" else []

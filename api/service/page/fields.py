@@ -1,13 +1,12 @@
 """Fields: a form for what a JSON Schema describes, and what was typed there as values.
 
 A flat object of texts, numbers, switches and choices has a field for each. Anything else is typed as JSON. The names of
-fields say their kind (`integer?:age`), so that a form can be read without its schema. If its question was answered
-while the form was filled in, that is what the user is told, and not that a field is wrong.
+fields say their kind (`integer?:age`) and what an empty one means, so that a form can be read without its schema. If
+its question was answered while the form was filled in, that is what the user is told, and not that a field is wrong.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
@@ -21,17 +20,21 @@ from .words import in_json
 
 _KINDS = ("string", "integer", "number", "boolean")
 _MOST = 30  # fields of a form, and choices of a field
+_EMPTY = "?=0"
 _DEEPEST = 8  # references, each to the next
 
 
 @dataclass(frozen=True)
 class Field:
-    """One input. `choices` are values as JSON, with their labels. `value` is what is in it."""
+    """One input. `choices` are values as JSON, with their labels. `value` is what is in it. `empty` is what it means if
+    nothing is in it: "" that there must be something (or an empty text), "?" that it is left out, "=" an empty text,
+    and "0" null."""
 
     name: str
     label: str
     kind: str
     required: bool
+    empty: str
     help: str = ""
     choices: tuple[tuple[str, str], ...] = ()
     value: str = ""
@@ -39,7 +42,7 @@ class Field:
     @property
     def key(self) -> str:
         """The name under which it is sent."""
-        return f"{self.kind}{'' if self.required else '?'}:{self.name}"
+        return f"{self.kind}{self.empty}:{self.name}"
 
 
 def fields(schema: Mapping[str, Any] | None) -> tuple[Field, ...]:
@@ -90,10 +93,13 @@ def limits(typed: Mapping[str, str]) -> dict[str, Any]:
 def _values(typed: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     for key, text in typed.items():
         kind, mark, name = key.partition(":")
-        optional, kind = kind.endswith("?"), kind.removesuffix("?")
-        if not mark or (text == "" and (optional or kind != "string")):
+        empty, kind = kind[-1:] if kind[-1:] in _EMPTY else "", kind.rstrip(_EMPTY)
+        if not mark or (text == "" and (empty == "?" or (empty == "" and kind != "string"))):
             continue  # the schema says whether it may be left out
-        yield name, text if kind == "string" else _parsed(text)
+        if text == "" and empty == "0":
+            yield name, None
+        else:
+            yield name, text if kind == "string" else _parsed(text)
 
 
 def _parsed(text: str) -> Any:
@@ -112,12 +118,16 @@ def _field(name: str, described: object, whole: Mapping[str, Any], required: boo
     kind = about.get("type")
     values = [about["const"]] if "const" in about else _list(about.get("enum"))
     label, told = str(about.get("title") or name), str(about.get("description") or "")
-    base = Field(name, label, "string", required, told, value=_begins(about))
+    begins = _begins(about)
+    cleared = "" if required else "?"
+    if begins and not required:
+        cleared = "=" if kind == "string" and not values else "0" if _nullable(described) else "?"
+    base = Field(name, label, "string", required, cleared, told, value=begins)
     if values:
         plain = all(value is None or isinstance(value, str | int | float) for value in values)
         if not plain or len(values) > _MOST:
             return None
-        return replace(base, kind="choice", choices=tuple((json.dumps(value), str(value)) for value in values))
+        return replace(base, kind="choice", choices=tuple((in_json(value), str(value)) for value in values))
     if kind not in _KINDS:
         return None
     if kind == "boolean":

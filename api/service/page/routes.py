@@ -83,6 +83,15 @@ def page(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
     return Sealed(app)
 
 
+def _to_sign_in(request: Request) -> Response:
+    """The page to sign in, which leads back: from a form to the page that it is on."""
+    if request.method == "GET":
+        to, wrong = f"{request.url.path}?{request.url.query}".removesuffix("?"), ""
+    else:
+        to, wrong = request.url.path.rpartition("/")[0], "Nothing was sent, because you are not signed in any more."
+    return rendered(request, "sign_in.html", 401, to=to, wrong=wrong)
+
+
 class _Page:
     def __init__(self, coordinator: Coordinator, gauge: Gauge, sessions: Sessions) -> None:
         self._coordinator = coordinator
@@ -95,8 +104,7 @@ class _Page:
         async def entering(request: Request) -> Response:
             session = self._sessions.known(request)
             if session is None:
-                to = request.url.path if request.method == "GET" else "/ui/"
-                return rendered(request, "sign_in.html", 401, to=to, wrong="")
+                return _to_sign_in(request)
             request.state.proof = self._sessions.proof(session)
             if request.method == "POST":
                 request.state.typed = typed = await _typed(request)

@@ -13,7 +13,6 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-COOKIE = "batonpass"
 PATH = "/ui"
 _LASTS = 12 * 3600  # seconds
 
@@ -23,6 +22,8 @@ class Sessions:
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
+        # Cookies know no ports: each service on a machine has its own.
+        self.cookie = f"batonpass-{hashlib.sha256(b'batonpass cookie' + self._token).hexdigest()[:8]}"
         self._key = hmac.digest(self._token, b"batonpass page", hashlib.sha256)
 
     def begin(self, request: Request, response: Response, shown: str) -> bool:
@@ -31,7 +32,7 @@ class Sessions:
             return False
         about = f"{int(time.time()) + _LASTS}.{secrets.token_urlsafe(16)}"
         response.set_cookie(
-            COOKIE,
+            self.cookie,
             f"{about}.{self._sign('session', about)}",
             path=PATH,
             httponly=True,
@@ -40,14 +41,13 @@ class Sessions:
         )
         return True
 
-    @staticmethod
-    def end(response: Response) -> None:
+    def end(self, response: Response) -> None:
         """Have the browser forget its session."""
-        response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="strict")
+        response.delete_cookie(self.cookie, path=PATH, httponly=True, samesite="strict")
 
     def known(self, request: Request) -> str | None:
         """A request's session. None if it has no valid one."""
-        cookie = request.cookies.get(COOKIE, "")
+        cookie = request.cookies.get(self.cookie, "")
         about, _, signature = cookie.rpartition(".")
         ends, _, _ = about.partition(".")
         if not _same(signature, self._sign("session", about)) or int(ends) < time.time():
