@@ -4,11 +4,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
 from agent_framework import Workflow, WorkflowEvent
+
+# A workflow that was given no name has a new one in every process.
+_NAMELESS = re.compile(r"WorkflowBuilder-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def is_nameless(workflow_name: str) -> bool:
+    """Whether the framework made up this name."""
+    return _NAMELESS.fullmatch(workflow_name) is not None
 
 
 @contextmanager

@@ -70,7 +70,7 @@ class BatonpassCheckpointStorage:
         """
         from .private import outputs_go_to
 
-        found = await self._newest(workflow.name)
+        found = await self._stopped(workflow.name)
         self._outputs = list(self._records.outputs_of(found)) if found else []
         earlier = len(self._outputs)
         try:
@@ -134,6 +134,17 @@ class BatonpassCheckpointStorage:
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
         """The ids of a workflow's checkpoints, oldest first."""
         return [str(each.context[self._records.ID]) for each in await self._summaries(workflow_name)]
+
+    async def _stopped(self, workflow_name: str) -> Checkpoint | None:
+        """Where a workflow's run stopped. The name of one that was given none is another one now."""
+        from .private import is_nameless
+
+        if not is_nameless(workflow_name):
+            return await self._newest(workflow_name)
+        framework = self._records.FRAMEWORK
+        newest = await self._coordinator.timeline(self.thread, limit=1, framework=framework)
+        found = [each for each in newest if is_nameless(each.agent)]
+        return await self._coordinator.restore(found[0].id) if found else None
 
     async def _newest(self, workflow_name: str) -> Checkpoint | None:
         framework = self._records.FRAMEWORK

@@ -20,6 +20,7 @@ from agent_framework import (
 
 import batonpass as bp
 from batonpass.adapters.agent_framework import BatonpassCheckpointStorage
+from batonpass.adapters.agent_framework.storage import NotSaved
 from tests.apps import agent_framework_app as app
 from tests.apps.agent_framework_app import OUTPUT, SUPERSTEPS, View, build
 
@@ -104,6 +105,28 @@ async def test_the_timeline_shows_the_run_and_its_chain(coordinator: bp.Coordina
     state = (await coordinator.restore(found[2].id)).state
     assert state["state"]["_executor_state"]["left"] == {"seen": ["first heard 1"]}
     assert View(who="left", heard="first heard 1") in [message.data for message in state["messages"]["left"]]
+
+
+class Fails(BatonpassCheckpointStorage):
+    """Fails at the third save."""
+
+    saves = 0
+
+    async def save(self, checkpoint: WorkflowCheckpoint) -> str:
+        self.saves += 1
+        if self.saves == 3:
+            raise NotSaved("no disk")
+        return await super().save(checkpoint)
+
+
+async def test_a_workflow_without_a_name_goes_on(coordinator: bp.Coordinator) -> None:
+    """The framework gives it a new one whenever it is built."""
+    with pytest.raises(NotSaved, match="no disk"):
+        await Fails(coordinator, "run").run(build(None), "go")
+    result = await BatonpassCheckpointStorage(coordinator, "run").run(build(None), "go")
+    assert result.get_outputs() == [OUTPUT]
+    steps = [each.step for each in (await coordinator.timeline("run"))[::-1]]
+    assert steps == [f"superstep {n}" for n in range(5)]
 
 
 async def test_a_run_goes_on_when_its_checkpoints_have_expired(coordinator: bp.Coordinator) -> None:

@@ -93,11 +93,11 @@ class Closer(Executor):
         await ctx.yield_output(text)
 
 
-def build() -> Workflow:
+def build(name: str | None = "desk") -> Workflow:
     """first -> (left, right) -> join -> last: left and right are one superstep."""
     first, left, right = agent("first"), Viewer("left"), Viewer("right")
     join, last = Joiner(id="join"), Closer(id="last")
-    builder = WorkflowBuilder(start_executor=first, name="desk", output_from=[last])
+    builder = WorkflowBuilder(start_executor=first, name=name, output_from=[last])
     return (
         builder.add_fan_out_edges(first, [left, right])
         .add_fan_in_edges([left, right], join)
