@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import cast
 
@@ -13,6 +13,15 @@ def single(error: BaseException) -> BaseException:
         return error
     group = cast("BaseExceptionGroup[BaseException]", error)
     return single(group.exceptions[0]) if len(group.exceptions) == 1 else group
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors inside exception groups, or the one error."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from leaves(each)
+    else:
+        yield error
 
 
 @contextmanager

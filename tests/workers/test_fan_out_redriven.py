@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import Any
 
@@ -225,3 +226,32 @@ async def test_effects_of_children_that_are_made_again(store_url: str) -> None:
             await coordinator.job(id_, returns=Reply).result(timeout=LONG)
         first, _, again = keys
         assert again == first == f"{job.id}.0.fan_out.0.0.fan_out.0.0.pay"
+
+
+async def test_tasks_whose_fan_outs_fail_in_one_group(store_url: str) -> None:
+    """The first failure ends the job as if it were alone, and a redrive makes those children again."""
+    app, runs = bp.App("group"), Counter[int]()
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        runs[ask.number] += 1
+        if runs[ask.number] == 1:
+            raise ValueError("not yet")
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=2)
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        made = [[bp.Handoff("child", Ask(number=number))] for number in (0, 1)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(ctx.fan_out(each)) for each in made]
+        return Reply(text=" ".join(task.result()[0].text for task in tasks))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for _ in range(2):
+            with pytest.raises(bp.JobFailed, match=r"1 of 1 children"):
+                await job.result(timeout=LONG)
+            assert (await job.info()).reason == "children"
+            await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1"
+        assert runs == {0: 2, 1: 2}

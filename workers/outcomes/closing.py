@@ -18,7 +18,7 @@ from ..context.fan_out import counting
 from ..session import LeaseSession
 from .error_place import Traced, to_log
 from .fallback import falling_back
-from .outcomes import failing
+from .outcomes import decisive, failing
 
 _log = logging.getLogger("batonpass.worker")
 
@@ -41,6 +41,7 @@ class Closing:
         row: JobRow | None = None,
     ) -> None:
         """The attempt raised: retry it, continue at the fallback, or end the job."""
+        error = decisive(error)
         if isinstance(error, Fenced) and not isinstance(error, OverBudget):
             self.lost(about, error)
             return

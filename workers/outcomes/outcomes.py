@@ -34,6 +34,7 @@ from ...coordinator.questions import suspending
 from ..context.asking import asked_as
 from ..doubt import in_doubt
 from ..session import LeaseSession
+from ..single import leaves
 from .error_place import raised_in
 from .refused_handoffs import Held, Onward, OverLimit, allowed
 from .transcript import onward_transcript
@@ -167,6 +168,11 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
     if reason is not None:
         return Fail(session.fence, text, reason, spent=_spent(session))
     return Fail(session.fence, text, "", int(pause * 1000))
+
+
+def decisive(error: BaseException) -> BaseException:
+    """Of several tasks' errors in a group the one that would come back with every attempt. Else the error itself."""
+    return next((each for each in leaves(error) if _lasting(each)), error)
 
 
 def _told(agent: Agent[Any] | None, error: BaseException) -> str:
