@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import time
 from contextlib import closing
@@ -24,6 +25,7 @@ from batonpass.coordinator.redis.store import RedisStore
 from tests.cli.commandline import CommandLine
 from tests.harness.bench import MINUTE, Bench, fence_of, new_job, new_target
 from tests.harness.keyspace import Keyspace
+from tests.harness.redis import RedisServer
 from tests.harness.stores import RedisHarness, SqliteHarness
 from tests.model.world import ENDED, QUEUES, STEP, World
 from tests.repartition.conftest import Desk, Killed, app
@@ -168,6 +170,26 @@ async def test_a_user_goes_on_there(tmp_path: Path, server: RedisHarness, redis_
         assert (await new.restore(more.id)).state == {"said": [*long["said"], "more"]}
         assert [each.name for each in await new.timeline(thread="talk", named=True)] == ["good"]
         assert [each.name for each in await new.schedules()] == ["daily"]
+
+
+def test_a_server_that_is_full(tmp_path: Path, own_redis: RedisServer, line: CommandLine) -> None:
+    """What was copied stays, until there is room. The file can be used as before."""
+    source, target = f"sqlite:////{tmp_path}/a.db", f"{own_redis.url}?namespace=new"
+    with bp.connect(source, app=app) as old:
+        for number in range(40):
+            old.save(thread=f"talk {number}", agent="write", state={"said": [random.randbytes(50_000).hex()]})
+        with own_redis.client() as server:
+            server.config_set("maxmemory-policy", "noeviction")
+            server.config_set("maxmemory", int(server.info("memory")["used_memory"]) + 2_000_000)
+        full = line("move", source, target)
+        assert (full.code, "is not filled, since its server takes no more" in full.complaint) == (2, True), full
+        assert "being filled" in line("jobs", "--store", target).complaint
+        with own_redis.client() as server:
+            server.config_set("maxmemory", 0)
+        assert len(old.timeline(thread="talk 0")) == 1
+        assert line("move", source, target).code == 0
+    with bp.connect(target) as new:
+        assert len(new.timeline(thread="talk 39")) == 1
 
 
 def test_a_program_that_goes_on_is_told_where(

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgpack
 
-from ....contracts.errors import Conflict, Corrupted
+from ....contracts.errors import Conflict, Corrupted, Overloaded
 from .kinds import Piece
 from .marks import overtaken
 from .side import Ask, Side
@@ -85,7 +85,13 @@ class Filling:
         self._send(waiting)
 
     def _send(self, calls: Mapping[int, list[bytes]]) -> None:
-        replies = self._target.run("store/fill", [(at, [self._mark, *each]) for at, each in calls.items()])
+        try:
+            replies = self._target.run("store/fill", [(at, [self._mark, *each]) for at, each in calls.items()])
+        except Overloaded as error:
+            raise Overloaded(
+                f"{self._target.name} is not filled, since its server takes no more. What is there stays, and nobody "
+                f"uses it: run this again when there is room, or with --cancel to give it up ({error})"
+            ) from None
         if any(reply[0] != b"+" for reply in replies):
             raise overtaken(self._target)
 
