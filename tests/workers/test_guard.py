@@ -304,6 +304,28 @@ async def test_what_children_spend_counts_once(tokens: int, told: str, store_url
             assert (await job.info()).spent == bp.Spent(40)
 
 
+async def test_a_parent_whose_children_spent_too_much_ends_where_it_joins_them(store_url: str) -> None:
+    """Although it spends nothing more. Their results are there when it is redriven."""
+    app, runs = bp.App("family"), list[int]()
+
+    @app.agent("child", accepts=Ask, returns=Reply)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        runs.append(ask.number)
+        ctx.spend(tokens=9)
+        return Reply(text="child")
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=str(len(await ctx.fan_out([bp.Handoff("child", Ask(number=number)) for number in range(3)]))))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=20))
+        assert "tokens spent: 27 of 20" in await parked(job)
+        await coordinator.redrive(job.id, guard=bp.Guard(tokens=30))
+        assert (await job.result(timeout=60)).text == "3"
+        assert len(runs) == 3
+
+
 @pytest.mark.parametrize("fails", [False, True])
 async def test_what_canceled_children_spent_counts(
     store_url: str, fails: bool, monkeypatch: pytest.MonkeyPatch

@@ -75,7 +75,9 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
         # Enough of them completed after the fan-out ended, so it is not made again.
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
-    return _results(session, book, wanted, ended, fans[-1], key)
+    results = _results(session, book, wanted, ended, fans[-1], key)
+    session.check()  # what the children have spent may be too much
+    return results
 
 
 def _check_certain(job_id: str, last: Sequence[OutcomeRow], key: str) -> Generator[Command[Any], Any, None]:
