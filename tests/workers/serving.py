@@ -49,3 +49,11 @@ async def reached(job: bp.Job[Any], *states: bp.JobState, reason: str = "") -> b
 async def kinds(coordinator: bp.Coordinator, job: bp.Job[Any]) -> list[str]:
     """What happened to the job, in order."""
     return [event.type.removeprefix("batonpass.") async for event in coordinator.events(job=job.id)]
+
+
+async def parked(job: bp.Job[Any]) -> str:
+    """What is said of a job that its guard has parked."""
+    info = await reached(job, bp.JobState.FAILED, bp.JobState.COMPLETED)
+    assert (info.state, info.reason) == (bp.JobState.FAILED, "chain_guard")
+    assert info.error is not None
+    return info.error
