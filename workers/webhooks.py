@@ -193,16 +193,17 @@ class Courier:
             "webhook-timestamp": str(int(now.timestamp())),
             "webhook-signature": self._signer(webhook.secret).sign(id_, now, body),
         }
+        status = 0
         try:
-            with anyio.fail_after(self._timeout):  # even if the response trickles in
+            with anyio.move_on_after(self._timeout):  # even if the response trickles in
                 async with self._http.stream("POST", webhook.url, content=body.encode(), headers=headers) as reply:
                     status = reply.status_code
                     await _hear_out(reply)
-        except TimeoutError:
-            raise Failure(f"no answer within {self._timeout:g} s") from None
         except Exception as error:  # whatever the libraries raise for one URL, others must be served
             found = single(error)
             raise Failure(f"{type(found).__name__}: {found}"[:200]) from None
+        if not status:
+            raise Failure(f"no answer within {self._timeout:g} s")
         if not 200 <= status < 300:
             raise Failure(f"it answered {status}", final=status == _GONE)
 

@@ -34,7 +34,7 @@ class Receiver:
         return [event["id"] for event in self.accepted]
 
 
-HANG, CUT = 1, 2
+HANG, CUT, TRICKLE = 1, 2, 3
 
 
 def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
@@ -54,6 +54,8 @@ def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             if answer in (HANG, CUT):
                 self.close_connection = True
                 return
+            trickles = answer == TRICKLE
+            answer = 200 if trickles else answer
             if answer == 200:
                 assert self.headers["content-type"].startswith("application/cloudevents+json")
                 event = Webhook(receiver.secret).verify(body, dict(self.headers))
@@ -63,7 +65,9 @@ def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             self.send_header("location", receiver.url + "/elsewhere")
             self.send_header("content-length", "2")
             self.end_headers()
-            self.wfile.write(b"ok")
+            self.wfile.write(b"o" if trickles else b"ok")
+            if trickles:
+                receiver.over.wait(60)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

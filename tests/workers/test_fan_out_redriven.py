@@ -176,58 +176,6 @@ async def test_one_that_was_redriven_with_another_payload(store_url: str) -> Non
         assert runs == {-1: 1, 1: 1}
 
 
-async def test_effects_of_children_that_are_made_again(store_url: str) -> None:
-    """They have the same keys, and what may have happened is not done by another child. (A child of a child, too.)"""
-    app, keys = bp.App("effects"), list[str]()
-
-    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
-    async def child(ask: Ask, ctx: bp.Context) -> Reply:
-        async def pay(key: str) -> None:
-            keys.append(key)
-            if ask.number == 1 and len(keys) == 2:
-                raise ConnectionError("the reply was lost")
-
-        if ask.number == 1:
-            with anyio.fail_after(LONG):
-                while not keys:
-                    await anyio.sleep(0.005)
-        await ctx.effect("pay", pay, ctx.effect_key("pay"))
-        if ask.number == 0 and len(keys) == 1:
-            raise ValueError("after it")
-        return Reply(text=str(ask.number))
-
-    @app.agent("middle", accepts=Ask, returns=Reply, hands_to={"child": Ask})
-    async def middle(ask: Ask, ctx: bp.Context) -> Reply:
-        await ctx.fan_out([bp.Handoff("child", Ask(number=number)) for number in (0, 1)], failures=1)
-        return Reply(text="done")
-
-    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"middle": Ask})
-    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
-        [only] = await ctx.fan_out([bp.Handoff("middle", ask)])
-        return Reply(text=str(only.text))
-
-    async with serving(app, store_url) as coordinator:
-        job = await coordinator.submit("a", Ask(), returns=Reply)
-        with pytest.raises(bp.JobFailed, match=r"1 of 1 children"):
-            await job.result(timeout=LONG)
-        letters = {letter.id: letter.reason for letter in await coordinator.dead_letters()}
-        assert sorted(letters.values()) == ["ambiguous", "attempts", "children", "children"]
-        [unsure] = [id_ for id_, reason in letters.items() if reason == "ambiguous"]
-        [between] = [info.id for info in await coordinator.jobs() if info.agent == "middle"]
-        for id_ in (job.id, between, job.id):
-            await coordinator.redrive(id_)
-            with pytest.raises(
-                bp.JobFailed, match=f"an effect may have happened: find out, and redrive {unsure} first"
-            ):
-                await coordinator.job(id_, returns=Reply).result(timeout=LONG)
-        assert len(keys) == 2
-        for id_ in (unsure, between, job.id):
-            await coordinator.redrive(id_, changes={"effect:pay": None} if id_ == unsure else None)
-            await coordinator.job(id_, returns=Reply).result(timeout=LONG)
-        first, _, again = keys
-        assert again == first == f"{job.id}.0.fan_out.0.0.fan_out.0.0.pay"
-
-
 async def test_tasks_whose_fan_outs_fail_in_one_group(store_url: str) -> None:
     """The first failure ends the job as if it were alone, and a redrive makes those children again."""
     app, runs = bp.App("group"), Counter[int]()

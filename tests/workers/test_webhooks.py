@@ -23,7 +23,7 @@ from tests.cli.commandline import CommandLine
 from tests.harness.waiting import wait_until
 from tests.sqlite.beside import other
 
-from .receiver import CUT, HANG, Receiver, serving
+from .receiver import CUT, HANG, TRICKLE, Receiver, serving
 
 QUICK = (0.01,) * 4
 GOOD_AND_BAD = {"good": "active", "bad": "paused"}
@@ -90,6 +90,15 @@ async def test_every_event_arrives(url: str, receiver: Receiver) -> None:
     first = receiver.accepted[0]
     assert (first["specversion"], first["source"], first["subject"]) == ("1.0", "/webhooks/w", "run")
     assert (info.state, info.failures, info.lag) == ("active", 0, 0)
+
+
+async def test_a_response_that_never_ends_is_one(url: str, receiver: Receiver) -> None:
+    async with bp.connect(url) as coordinator, delivering(coordinator, timeout=0.5):
+        receiver.secret = await coordinator.webhook("w", receiver.url, plain_http=True)
+        receiver.answers = [TRICKLE]
+        await save(coordinator, "a", "b")
+        await until(lambda: len(receiver.accepted) == 2)
+    assert [event["data"]["step"] for event in receiver.accepted] == ["a", "b"]
 
 
 async def test_an_address_that_refuses_is_left_alone_for_a_while(url: str, receiver: Receiver) -> None:

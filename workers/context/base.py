@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from ...contracts.agent import Agent, name_of
 from ...contracts.contract import Contract
+from ...contracts.duration import seconds_of
 from ...contracts.errors import BadSetup, UndeclaredHandoff
 from ...contracts.fanout import Failures, Wait, fan_out
 from ...contracts.guard import Guard, Spent
@@ -51,7 +53,8 @@ class BaseContext:
 
     @cached_property
     def _steps(self) -> Steps:  # made on first use: most agents record nothing
-        return Steps(self._session, own_state=self._agent.kind == "function")
+        timeout = inf if self._agent.timeout is None else seconds_of(self._agent.timeout)
+        return Steps(self._session, own_state=self._agent.kind == "function", timeout=timeout)
 
     @property
     def job_id(self) -> str:

@@ -46,6 +46,7 @@ def counted(
     digest = steps.digest(name, arguments)
     older = cache(lambda: as_stored(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False
+    patience = min(PATIENCE, steps.timeout / 2)  # a timeout would be retried, and not say what is wrong
     while True:
         steps.check()
         left = _left(steps, earlier)
@@ -56,7 +57,7 @@ def counted(
             steps.made.add(full)
             return full, digest
         waited = time.monotonic() - began
-        if waited > PATIENCE:
+        if waited > patience:
             advice = steps.advice(left[0]) if name == "ask" else ""
             raise StepMismatch(
                 f"{left[0]!r} of job {steps.job_id} {_MUST[name]}. If you changed the code, put the old code back, and "
@@ -64,7 +65,7 @@ def counted(
             )
         if waited > _SILENT and not told:
             told = True
-            _log.warning(_WAITS, steps.job_id, name, left[0], PATIENCE)
+            _log.warning(_WAITS, steps.job_id, name, left[0], patience)
         yield Later()
 
 

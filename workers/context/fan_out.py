@@ -11,6 +11,7 @@ from ...contracts.contract import ContractRef
 from ...contracts.errors import ChildrenFailed, NotFound
 from ...contracts.fanout import ChildFailed, FanOut
 from ...contracts.guard import NOTHING, Spent
+from ...contracts.job import ENDED
 from ...coordinator.blobs import open_blob
 from ...coordinator.book import Book
 from ...coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
@@ -81,29 +82,33 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
 
 
 def _check_certain(job_id: str, last: Sequence[OutcomeRow], key: str) -> Generator[Command[Any], Any, None]:
-    """Refuse to make children again if they, or theirs, may have done what must not happen twice."""
+    """Refuse to make children again if they, or theirs, may have done what must not happen twice, or were redriven."""
     unsure = yield from _unsure(last)
     if unsure:
         raise ChildrenFailed(
-            f"the children of job {job_id} can't be made again, because an effect may have happened: find out, and "
-            f"redrive {', '.join(unsure[:3])} first, then what failed because of it",
+            f"the children of job {job_id} can't be made again yet: {'; '.join(unsure[:3])}",
             failed=[_failure(row) for row in last if row.state != "completed"],
             key=key,
         )
 
 
 def _unsure(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[str]]:
-    """The jobs among these children, and below them, that failed because an effect of theirs may have happened."""
+    """What is to be done first about children that failed, and about those below them. How they stand now counts: they
+    may have been redriven."""
     found: list[str] = []
     for row in rows:
-        if row.reason == "ambiguous":
-            found.append(row.job_id)
-        elif row.state != "completed" and row.fan:
-            try:
-                child: JobRow = yield ReadJob(row.job_id)
-            except NotFound:
-                continue
-            found += yield from _unsure((yield from _outcomes(row.job_id, row.fan, child.children)))
+        if row.state == "completed":
+            continue
+        try:
+            child: JobRow = yield ReadJob(row.job_id)
+        except NotFound:
+            continue
+        if child.state == "failed" and child.reason == "ambiguous":
+            found.append(f"an effect of {child.id} may have happened, so find out, and redrive that first")
+        elif child.state not in ENDED:
+            found.append(f"{child.id} was redriven, so wait until it ends")
+        elif child.state == "failed" and child.fan:
+            found += yield from _unsure((yield from _outcomes(child.id, child.fan, child.children)))
     return found
 
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import inf
 from typing import Any, TypeVar, cast
 
 import anyio
@@ -52,7 +53,8 @@ class Steps:
     or turns resume. So steps can't be counted there, and each needs a `key`.
     """
 
-    def __init__(self, session: Session, *, own_state: bool) -> None:
+    def __init__(self, session: Session, *, own_state: bool, timeout: float = inf) -> None:
+        self.timeout = timeout  # of an attempt, in seconds
         # Questions and fan-outs are counted, and each ends the run until it is answered. So those that an agent makes
         # at once take turns: the first is over, and recorded, before the next one begins.
         self.turn, self.tasks_turn = threading.Lock(), anyio.Lock(fast_acquire=True)

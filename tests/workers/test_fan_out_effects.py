@@ -1,0 +1,144 @@
+"""Children that are made again because their parent is redriven, and what they did that must not happen twice."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+import batonpass as bp
+from tests.workers.serving import Ask, Reply, reached, serving
+
+pytestmark = pytest.mark.anyio
+LONG = 30.0
+
+
+async def test_effects_of_children_that_are_made_again(store_url: str) -> None:
+    """They have the same keys, and what may have happened is not done by another child. (A child of a child, too.)"""
+    app, keys = bp.App("effects"), list[str]()
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        async def pay(key: str) -> None:
+            keys.append(key)
+            if ask.number == 1 and len(keys) == 2:
+                raise ConnectionError("the reply was lost")
+
+        if ask.number == 1:
+            with anyio.fail_after(LONG):
+                while not keys:
+                    await anyio.sleep(0.005)
+        await ctx.effect("pay", pay, ctx.effect_key("pay"))
+        if ask.number == 0 and len(keys) == 1:
+            raise ValueError("after it")
+        return Reply(text=str(ask.number))
+
+    @app.agent("middle", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def middle(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.fan_out([bp.Handoff("child", Ask(number=number)) for number in (0, 1)], failures=1)
+        return Reply(text="done")
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"middle": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("middle", ask)])
+        return Reply(text=str(only.text))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"1 of 1 children"):
+            await job.result(timeout=LONG)
+        letters = {letter.id: letter.reason for letter in await coordinator.dead_letters()}
+        assert sorted(letters.values()) == ["ambiguous", "attempts", "children", "children"]
+        [unsure] = [id_ for id_, reason in letters.items() if reason == "ambiguous"]
+        [between] = [info.id for info in await coordinator.jobs() if info.agent == "middle"]
+        for id_ in (job.id, between, job.id):
+            await coordinator.redrive(id_)
+            with pytest.raises(bp.JobFailed, match=f"effect of {unsure} may have happened, so find out, and redrive"):
+                await coordinator.job(id_, returns=Reply).result(timeout=LONG)
+        assert len(keys) == 2
+        for id_ in (unsure, between, job.id):
+            await coordinator.redrive(id_, changes={"effect:pay": None} if id_ == unsure else None)
+            await coordinator.job(id_, returns=Reply).result(timeout=LONG)
+        first, _, again = keys
+        assert again == first == f"{job.id}.0.fan_out.0.0.fan_out.0.0.pay"
+
+
+class Family:
+    """A parent whose one child does what `acts` say, one for each of its runs. "pays" loses the reply."""
+
+    def __init__(self, *acts: str) -> None:
+        self.acts = list(acts)
+        self.paid: list[str] = []
+        self.app = bp.App("family")
+        self.gate = anyio.Event()
+        self.app.agent("child", accepts=Ask, returns=Reply, retries=1)(self._child)
+        self.app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})(self._parent)
+
+    async def _child(self, ask: Ask, ctx: bp.Context) -> Reply:
+        act = self.acts.pop(0)
+        if act == "raises":
+            raise ValueError("before it pays")
+        if act == "rejects":
+            ctx.reject("there is nothing to pay")
+        if act == "waits":
+            await self.gate.wait()
+        else:
+            await ctx.effect(
+                "pay", self._pay, ctx.effect_key("pay"), act, unsure="repeat" if act == "again" else "stop"
+            )
+        return Reply(text=act)
+
+    def _pay(self, key: str, act: str) -> None:
+        self.paid.append(key)
+        if act == "pays":
+            raise ConnectionError("the reply was lost")
+
+    async def _parent(self, ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("child", ask)])
+        return Reply(text=str(only.text))
+
+    async def failed(self, coordinator: bp.Coordinator) -> tuple[bp.Job[Reply], bp.Job[Reply]]:
+        """The parent and the child, both dead letters."""
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"1 of 1 children"):
+            await job.result(timeout=LONG)
+        [child] = [info.id for info in await coordinator.jobs() if info.parent]
+        return job, coordinator.job(child, returns=Reply)
+
+
+async def test_a_child_that_was_redriven_and_may_have_paid_then(store_url: str) -> None:
+    family = Family("raises", "pays", "last")
+    async with serving(family.app, store_url) as coordinator:
+        job, child = await family.failed(coordinator)
+        await coordinator.redrive(child.id)
+        assert (await reached(child, bp.JobState.FAILED)).reason == "ambiguous"
+        await coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed, match=f"effect of {child.id} may have happened"):
+            await job.result(timeout=LONG)
+        assert len(family.paid) == 1
+
+
+async def test_a_child_that_may_have_paid_and_ended_otherwise_in_the_end(store_url: str) -> None:
+    """Then nobody needs to look any more, and another is made."""
+    family = Family("pays", "rejects", "last")
+    async with serving(family.app, store_url) as coordinator:
+        job, child = await family.failed(coordinator)
+        await coordinator.redrive(child.id)
+        await reached(child, bp.JobState.REJECTED)
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "last"
+        assert len(set(family.paid)) == 1  # the key is the same
+
+
+async def test_a_child_that_was_redriven_and_runs(store_url: str) -> None:
+    """None is made beside it."""
+    family = Family("raises", "waits")
+    async with serving(family.app, store_url) as coordinator:
+        job, child = await family.failed(coordinator)
+        await coordinator.redrive(child.id)
+        await coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed, match=f"{child.id} was redriven, so wait until it ends"):
+            await job.result(timeout=LONG)
+        family.gate.set()
+        await child.result(timeout=LONG)
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "waits"
