@@ -76,16 +76,31 @@ def redrive(
     limits = None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
         found = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
-        left = _left(coordinator, found)
-        chosen = jobs or [info.id for info in found if info.id not in left]
+        waits = _waits(found)
+        left = {job: parent for job, parent in _left(coordinator, found).items() if job not in waits.values()}
+        chosen = jobs or [info.id for info in found if info.id not in {*left, *waits}]
         for job in chosen:
             coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, *edits), guard=limits)
     if as_json:
-        print_json({"redriven": chosen, "left": left})
+        print_json({"redriven": chosen, "left": left, "waits": waits})
     else:
         lines = [f"redriven {job}" for job in chosen]
         lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
+        lines += [f"left {job} until {child} has ended" for job, child in waits.items()]
         typer.echo("\n".join(lines) or "there are no such dead letters")
+
+
+def _waits(found: list[JobInfo]) -> dict[str, str]:
+    """The parents among these that are not redriven before one of these children has ended: an effect of the child may
+    have happened, so that no other is made in its place."""
+    letters = {info.id: info for info in found}
+    waits: dict[str, str] = {}
+    for info in found:
+        above = letters.get(info.parent or "") if info.reason == "ambiguous" else None
+        while above is not None:
+            waits[above.id] = info.id
+            above = letters.get(above.parent or "")
+    return waits
 
 
 def _left(coordinator: SyncCoordinator, found: list[JobInfo]) -> dict[str, str]:

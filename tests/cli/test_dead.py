@@ -31,6 +31,8 @@ def bill(order: Order, ctx: bp.SyncContext) -> Bill:
     words = ctx.step("read", str.split, order.text.upper())
     if "BAD" in words:
         raise ValueError("no bad orders")
+    if "UNSURE" in words:
+        raise bp.Ambiguous("who knows")
     return Bill(text=" ".join(words))
 
 
@@ -114,6 +116,38 @@ def test_children_are_left_to_their_parents(run: CommandLine) -> None:
             assert coordinator.job(child, returns=Bill).result(timeout=30) == Bill(text="GOOD")
 
 
+def test_a_child_that_only_a_person_can_judge_comes_before_its_parent(run: CommandLine) -> None:
+    """The parent would make no other, and fail again."""
+    with working(run.url):
+        assert run("submit", "orders", '{"text": "unsure"}', "--wait").code == 1
+        letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
+        child, parent = letters["bill"], letters["orders"]
+        assert run("redrive", "--all", "--json").json == {"redriven": [child], "left": {}, "waits": {parent: child}}
+        with bp.connect(run.url) as coordinator, pytest.raises(bp.JobFailed):
+            coordinator.job(child).result(timeout=30)
+        told = run("redrive", "--all").out.splitlines()
+        assert told == [f"redriven {child}", f"left {parent} until {child} has ended"]
+
+
+def test_a_child_that_nobody_waits_for_is_left(run: CommandLine) -> None:
+    """Its parent made another one in its place."""
+    with working(run.url):
+        assert run("submit", "orders", '{"text": "bad"}', "--wait").code == 1
+        letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
+        child, parent = letters["bill"], letters["orders"]
+        assert run("redrive", child, "--payload", '{"text": "good"}', "--set", 'read=["GOOD"]').code == 0
+        with bp.connect(run.url, app=app) as coordinator:
+            coordinator.job(child).result(timeout=30)
+            coordinator.redrive(parent)
+            coordinator.job(parent).result(timeout=30)
+            other = coordinator.submit("orders", Order(text="bad"))
+            with pytest.raises(bp.JobFailed):
+                other.result(timeout=30)
+            coordinator.delete_job(other.id)
+        [left] = [job["id"] for job in run("dead-letters", "--json").json]
+        assert run("redrive", "--all").out == f"left {left} to its parent, {other.id}\n"
+
+
 @pytest.mark.parametrize("edits", [['read=["GOOD"]'], ['read[0]="GO"', "state['read'][0]=\"GOOD\""]])
 def test_redrive_one_with_a_state_that_was_mended(run: CommandLine, dead: list[str], edits: list[str]) -> None:
     chosen = [part for edit in edits for part in ("--set", edit)]
@@ -142,7 +176,7 @@ def test_redrive_one_with_another_payload(run: CommandLine, dead: list[str]) -> 
 
 def test_redrive_all(run: CommandLine, dead: list[str]) -> None:
     assert run("redrive", "--all", "--reason", "poison").out == "there are no such dead letters\n"
-    assert run("redrive", "--all", "--agent", "bill", "--json").json == {"redriven": dead, "left": {}}
+    assert run("redrive", "--all", "--agent", "bill", "--json").json == {"redriven": dead, "left": {}, "waits": {}}
     assert listed(run) == []
 
 

@@ -4,6 +4,7 @@ with the same arguments."""
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -74,7 +75,9 @@ async def test_no_fallback(begins: Callable[[bp.Context, Pay], Awaitable[None]],
         job = await coordinator.submit("a", Ask(), returns=Reply)
         info = await reached(job, bp.JobState.FAILED)
         assert (info.reason, info.agent, len(paid)) == ("ambiguous", "a", 2 if begins is groups else 1)
-        assert "effect 'pay' started, and its outcome is unknown: look for" in str(info.error)
+        assert re.search(
+            r"effect 'pay' started, and its outcome is unknown( \(.*\))?: look for '.*\.pay' in", str(info.error)
+        )
 
 
 async def test_a_fallback_goes_on_from_what_may_be_repeated(store_url: str) -> None:
@@ -119,15 +122,15 @@ async def test_other_arguments(unsure: Any, store_url: str) -> None:
 
 @pytest.mark.parametrize("unsure", ["stop", "repeat"])
 async def test_an_effect_that_an_older_release_began(unsure: Any) -> None:
-    """Its record is only the key."""
+    """Its record is only the key, which may be another one than this release would make."""
     app, paid = bp.App("doubt"), list[str]()
 
     @app.agent("a", accepts=Ask, returns=Reply, retries=bp.Retry(attempts=2, first=0.001))
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:
         if ctx.attempt == 1:
-            await ctx._session.arecord({"effect/pay": ctx.effect_key("pay")})
+            await ctx._session.arecord({"effect/pay": "older.pay"})
             raise ConnectionError("the reply was lost")
-        await ctx.effect("pay", paid.append, "x", unsure=unsure)
+        await ctx.effect("pay", paid.append, ctx.effect_key("pay"), unsure=unsure)
         return Reply(text="a")
 
     async with serving(app) as coordinator:
@@ -136,7 +139,7 @@ async def test_an_effect_that_an_older_release_began(unsure: Any) -> None:
             assert (await job.result(timeout=60)).text == "a"
         else:
             assert (await reached(job, bp.JobState.FAILED)).reason == "ambiguous"
-    assert paid == ["x"] * (unsure == "repeat")
+    assert paid == ["older.pay"] * (unsure == "repeat")
 
 
 async def test_a_result_that_a_redrive_told_leaves_no_doubt(store_url: str) -> None:

@@ -17,6 +17,7 @@ from ...contracts.guard import Guard, Spent
 from ...contracts.handoff import Handoff
 from ...contracts.inbox import AskTerms
 from ...contracts.job import Lease
+from ..doubt import start_of
 from ..session import LeaseSession
 from .asking import asking, elsewhere
 from .effects import Act, Unsure, effecting
@@ -184,7 +185,8 @@ class BaseContext:
     def effect_key(self, key: str) -> str:
         """The idempotency key to give to an effect's outside service. It is the same for each attempt, and for a child
         of a fan-out that is made again."""
-        return f"{self._session.effects}.{self.hop}.{key}"
+        begun = start_of(self._session.journal, key)  # perhaps by an older release, which made other keys
+        return begun.about if begun else f"{self._session.effects}.{self.hop}.{key}"
 
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
         if unsure == "ask" and self._agent.kind != "function":
