@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -147,6 +148,25 @@ async def test_an_error_of_an_effect_is_not_for_a_model_to_judge(kind: str, unsu
         return
     with pytest.raises(bp.JobFailed, match=r"the error was ConnectionError: no page came back") as failed:
         await run(kind, use, crews)
+    assert (failed.value.reason, paid) == ("ambiguous", ["x"])
+
+
+async def test_a_time_limit_around_an_effect_is_not_for_a_model_to_judge_either() -> None:
+    paid: list[str] = []
+
+    async def pay() -> None:
+        paid.append("x")
+        await asyncio.sleep(60)
+
+    async def act(text: str) -> str:
+        async with asyncio.timeout(0.2):
+            await bp.current().effect("pay", pay)
+        return "paid"
+
+    app = bp.App("limited")
+    app.autogen("a", accepts=Draft, returns=Told)(lambda: team_with(act))
+    with pytest.raises(bp.JobFailed, match="effect 'pay' started, and its outcome is unknown") as failed:
+        await app.run("a", Draft(text="go"), returns=Told, timeout=20)
     assert (failed.value.reason, paid) == ("ambiguous", ["x"])
 
 

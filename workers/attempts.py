@@ -11,7 +11,7 @@ from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract, contract_ref
-from ..contracts.errors import ContractViolation
+from ..contracts.errors import Ambiguous, ContractViolation
 from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
@@ -25,6 +25,7 @@ from .context.base import Rejecting
 from .context.context import Context, entered
 from .context.fan_out import counting
 from .copies import end_if_copied
+from .doubt import in_doubt
 from .outcomes.fan_out import spawning
 from .outcomes.outcomes import ending, handing_off
 from .outcomes.refused_handoffs import Held, keep, kept
@@ -74,6 +75,9 @@ class Attempts:
             return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
         if not isinstance(outcome, Suspended):
             session.check_told()
+        # A framework's model may have been told of an error, or a tool's time limit, and have gone on.
+        if isinstance(outcome, Finished) and agent.kind != "function" and (doubts := in_doubt(session, editable=False)):
+            raise Ambiguous("; ".join(doubts))
         if isinstance(outcome, Finished) and isinstance(outcome.result, Handoff):
             return await self._hand_off(agent, envelope, session, outcome.result, outcome.final)
         return ending(agent, session, outcome)
