@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from threading import Thread
 
 import pytest
@@ -26,11 +27,11 @@ async def test_an_order_that_comes_just_before_a_job_starts(sqlite_url: str, mon
             await ctx.step(step, ran.append, step)
         return Reply(text="done")
 
-    def underway(session: LeaseSession | None) -> Underway:
+    def underway(session: LeaseSession | None, host: asyncio.Task[object] | None) -> Underway:
         hearing = Thread(target=child.drain)
         hearing.start()
         hearing.join()
-        return Underway(session)
+        return Underway(session, host)
 
     app = only(agent)
     async with bp.connect(sqlite_url, app=app) as coordinator:

@@ -26,9 +26,9 @@ local function await_again(id, fan, parent, number)
   end
   redis.call('HSET', P .. 'j:' .. parent, 'lost', num(job[3] - 1))
   redis.call('ZADD', P .. 'v:' .. fan, number, id)
-  local outcomes, name = P .. 'f:' .. parent, fan .. ' ' .. number
-  local failed = cmsgpack.unpack(redis.call('HGET', outcomes, name))
+  local outcomes_key, name = P .. 'f:' .. parent, fan .. ' ' .. number
+  local failed = cmsgpack.unpack(redis.call('HGET', outcomes_key, name))
   failed[2] = 'late ' .. failed[2]
-  redis.call('HSET', outcomes, name, cmsgpack.pack(failed))
+  redis.call('HSET', outcomes_key, name, cmsgpack.pack(failed))
   return true
 end
