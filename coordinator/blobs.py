@@ -56,6 +56,7 @@ def seal_envelope(envelope: Envelope) -> bytes:
 
 
 def _limits(envelope: Envelope) -> list[Any]:
+    """The last field: limits, what was spent, and what effects' keys begin with. Left out if all are the usual."""
     if (envelope.guard is DEFAULT or envelope.guard == DEFAULT) and not envelope.spent and not envelope.effects:
         return []
     guard, spent, born = envelope.guard, envelope.spent, envelope.born
