@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from .errors import BadSetup
@@ -27,12 +28,14 @@ class ChildFailed:
 @dataclass(frozen=True)
 class FanOut:
     """Children as jobs: those that an agent asks for, of which `need` must be done, and `spare` may be lost. Those
-    whose numbers are in `done` were completed before the job was redriven, and are not made again."""
+    whose numbers are in `done` were completed before the job was redriven, and are not made again. Those in `there` are
+    jobs from then that go on, by their numbers."""
 
     handoffs: tuple[Handoff[Any], ...]
     need: int
     spare: int
     done: frozenset[int] = frozenset()
+    there: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
 def fan_out(handoffs: tuple[Handoff[Any], ...], wait: object, failures: object) -> FanOut:

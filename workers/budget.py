@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
@@ -23,7 +23,8 @@ class Budget:
         self._before = NOTHING
         self._journal = journal
         self._lock = Lock()
-        self._joined: dict[str, Spent] = {}  # what children have spent, by their fan-out
+        self._joined: dict[str, Spent] = {}  # what each child has spent: it may be one of several fan-outs
+        self._counted: set[str] = set()  # the fan-outs that were joined
         self.open: dict[str, int] = {}
         """Fan-outs that may still have something to count, and how many children they have."""
         self._hop = self._kept[0]
@@ -55,10 +56,10 @@ class Budget:
         """The record to add to the hop's journal. Empty if the journal is up to date. The record ends with the fan-outs
         that it counts."""
         hop, in_all, (known, known_in_all) = self._hop, self.in_all, self._kept
-        if hop == known and (in_all == known_in_all or not self._joined):
+        if hop == known and (in_all == known_in_all or not self._counted):
             return {}
         kept = self._journal.get(SPENT)
-        fans = sorted({*self._joined, *(kept[6] if kept else ())})
+        fans = sorted({*self._counted, *(kept[6] if kept else ())})
         return {SPENT: [*_numbers(hop, in_all, in_all - self.born), fans]}
 
     @property
@@ -79,9 +80,11 @@ class Budget:
         with self._lock:
             self._hop += Spent(int(tokens), float(cost))
 
-    def join(self, fan: str, ended: Iterable[Spent]) -> None:
-        """Count what ended children have spent. Each replay counts it again, so it is in no record."""
-        self._joined[fan] = sum(ended, NOTHING)
+    def join(self, fan: str, ended: Mapping[str, Spent]) -> None:
+        """Count what each ended child has spent. Each replay counts it again, so it is in no record."""
+        self._counted.add(fan)
+        for child, spent in ended.items():
+            self._joined[child] = spent.at_least(self._joined.get(child, NOTHING))
 
     def check(self, about: str) -> None:
         """Raise if more was spent than the guard allows."""

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...contracts import event as kinds
+from ...contracts.job import ENDED, JobState
 from ..commands import Child
 from ..records import Records
 from ..rows import JobRow, ThreadRow
-from .jobs import end_canceled, enqueue
+from .jobs import end_canceled, enqueue, retry, tell_parent
 
 
-def make(records: Records, parent: JobRow, child: Child) -> None:
+def make(records: Records, parent: JobRow, children: Sequence[Child]) -> int:
+    """Make children. Those that exist go on (if they failed or were canceled, they are retried), or count as they
+    ended, last, because that may decide the fan-out. Returns how many became ready."""
+    made, ended = 0, list[JobRow]()
+    for child in children:
+        row = records.job(child.job_id)
+        if row is None:
+            _make(records, parent, child)
+            made += 1
+            continue
+        row.brood = parent.fan
+        if row.state in (JobState.FAILED, JobState.CANCELED) and not records.thread(row.thread).job:
+            retry(records, row, child.target)
+            made += 1
+        else:
+            records.put_job(row)
+            ended += [row] if row.state in ENDED else []
+    for row in ended:
+        tell_parent(records, row)
+    return made
+
+
+def _make(records: Records, parent: JobRow, child: Child) -> None:
     to = child.target
     row = JobRow(
         id=child.job_id,
@@ -32,18 +57,18 @@ def make(records: Records, parent: JobRow, child: Child) -> None:
 
 
 def make_staged(records: Records, parents: list[str], limit: int) -> int:
-    """Make staged children of these parents, in order. Returns how many."""
+    """Make staged children of these parents, in order. Returns how many became ready."""
     made = 0
     for job_id in parents:
         row = records.job(job_id)
-        children = records.staged(job_id, limit - made)
-        for child in children:
-            assert row is not None
-            make(records, row, child)
+        children = records.staged(job_id, limit)
+        limit -= len(children)
         records.unstage(job_id, len(children))
-        made += len(children)
         if not records.count_staged(job_id):
             records.drop_chore("opening", job_id)
+        if children:
+            assert row is not None
+            made += make(records, row, children)
     return made
 
 

@@ -43,10 +43,11 @@ def spawn(records: Records, command: Spawn) -> None:
     row.done = row.lost = 0
     pause(records, row)
     emit(records, kinds.FANNED_OUT, row, checkpoint=row.tip, children=row.children)
-    for child in command.children:
-        make(records, row, child)
+    store(records, row)
     if staged:
         records.put_chore("opening", row.id)
+    make(records, row, command.children)
+    row = records.job(row.id) or row  # children that have ended are counted
     free_slot(records, row)
     store(records, row)
 

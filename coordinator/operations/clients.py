@@ -5,12 +5,12 @@ from __future__ import annotations
 from hashlib import sha1
 
 from ...contracts import event as kinds
-from ...contracts.job import CHILDREN, ENDED, JobState
+from ...contracts.job import ENDED, JobState
 from ..commands import Adopt, AnswerJob, Cancel, Declare, Redrive, Submit, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
-from .jobs import await_again, begin, emit, end_canceled, enqueue, go_ahead, store
+from .jobs import await_again, begin, emit, end_canceled, go_ahead, retry, store
 
 
 def submit(records: Records, command: Submit) -> JobRow:
@@ -136,29 +136,14 @@ def redrive(records: Records, command: Redrive) -> None:
         raise refusal("not_failed", row.id, row.state)
     if command.token not in (-1, row.token):
         raise refusal("failed_again", row.id)
-    thread = records.thread(row.thread)
-    if thread.job:
-        raise refusal("busy", thread.name, thread.job)
+    if busy := records.thread(row.thread).job:
+        raise refusal("busy", row.thread, busy)
     if command.tip and not records.has_checkpoint(command.tip):
         raise refusal("no_checkpoint", command.tip)
-    if row.reason == "unanswered":
-        row.answered = ""  # it will ask again
-    target = command.target or Target(row.agent, row.contract, row.queue, row.envelope)
-    row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
-    row.lane = command.target.lane if command.target else row.lane
-    row.attempt, row.crashes, row.error, row.result, row.closed = 1, 0, "", b"", "redrive"
-    row.failing = row.expires = row.deadline = 0
     row.tip = command.tip or row.tip
     if row.brood and not await_again(records, row):
         row.brood = ""  # if it completes, its parent is told by `_make_good`
-    if row.fan and row.reason == CHILDREN:
-        row.verdict = "cut"  # the children that failed the fan-out are tried again, too
-    thread.job = row.id
-    records.put_thread(thread)
-    if row.idem and (first := records.first_use(row.idem)) and first[0] == row.id:
-        records.put_first_use(row.idem, *first)  # the key does not age while the job has not ended
-    enqueue(records, row, kinds.REDRIVEN)
-    store(records, row)
+    retry(records, row, command.target or Target(row.agent, row.contract, row.queue, row.envelope, lane=row.lane))
 
 
 def _is_so(row: JobRow, command: Redrive) -> bool:

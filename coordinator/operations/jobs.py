@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...contracts import event as kinds
 from ...contracts.job import CHILDREN, ENDED
-from ..commands import SPENT, Fence
+from ..commands import SPENT, Fence, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import BEHIND, LATE, NEVER, JobRow, OutcomeRow, ThreadRow
@@ -109,7 +109,8 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, successor: st
     """End the job. Its key starts to age, and its parent is told (what was `spent` is in the result's place).
 
     The thread goes to the job that waits for it next (if there is a `successor`, the caller does that). The journal is
-    dropped, unless a redrive may go on with it. How its own children ended is kept if its parent may still read that.
+    dropped, unless a redrive, of the job or its parent, may go on with it. How its own children ended is kept if its
+    parent may still read that.
     """
     if state != "completed":
         row.result = spent or records.journal(row.id).get(SPENT, row.result)
@@ -118,11 +119,12 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, successor: st
     records.unstage(row.id)
     if row.fan and not row.verdict:
         _decide(records, row, "cut")
+    kept = state == "failed"
     if row.brood:
-        _tell_parent(records, row)
+        kept |= tell_parent(records, row) and state == "canceled"
     elif row.parent and state == "completed":
         _make_good(records, row)
-    if state != "failed":
+    if not kept:
         records.drop_journal(row.id)
         if state == "completed" or not row.brood:
             records.drop_outcomes(row.id)
@@ -173,26 +175,48 @@ def _give_turn(records: Records, name: str) -> None:
         store(records, following)
 
 
-def _tell_parent(records: Records, child: JobRow) -> None:
+def tell_parent(records: Records, child: JobRow) -> bool:
     """Tell the parent that a child ended. If that decides the fan-out, the parent goes on. A child that completes too
     late to count is still recorded if the parent may fan out again, so that its work is not repeated. Of other late
-    children, only what they spent is recorded."""
+    children, it is recorded what they spent, and that they are there. Returns whether the parent may ask for the child
+    again."""
     row = records.job(child.parent)
     if row is None or row.fan != child.brood:
-        return
-    completed, result = child.state == "completed", child.result
-    state, fan = child.state, "" if completed else child.fan
+        return False
+    counted = _may_go_on(row) or bool(row.brood and row.state != "completed")
+    wanted = counted and row.verdict != "met"
+    completed, state = child.state == "completed", child.state
+    below = "" if completed else child.fan
     if row.verdict and not (completed and row.verdict in ("broken", "cut") and _may_go_on(row)):
-        if not ((result or fan) and (_may_go_on(row) or (row.brood and row.state != "completed"))):
-            return
+        if not (counted and (wanted or child.result or below)):
+            return False
         state = f"{LATE} {state}"
-    outcome = OutcomeRow(child.id, child.number, state, child.reason, child.error, result, fan)
+    outcome = OutcomeRow(child.id, child.number, state, child.reason, child.error, child.result, below)
     records.put_outcome(row.id, row.fan, outcome)
-    if row.verdict:
-        return
-    row.done += completed
-    row.lost += not completed
-    _weigh(records, row, child)
+    if not row.verdict:
+        row.done += completed
+        row.lost += not completed
+        _weigh(records, row, child)
+    return wanted
+
+
+def retry(records: Records, row: JobRow, target: Target) -> None:
+    """Make a failed job deliverable again, with a new count of attempts. Its thread is free."""
+    if row.reason == "unanswered":
+        row.answered = ""  # it will ask again
+    row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
+    row.lane = target.lane
+    row.attempt, row.crashes, row.error, row.result, row.closed = 1, 0, "", b"", "redrive"
+    row.failing = row.expires = row.deadline = 0
+    if row.fan and row.reason == CHILDREN:
+        row.verdict = "cut"  # the children that failed the fan-out are tried again, too
+    thread = records.thread(row.thread)
+    thread.job = row.id
+    records.put_thread(thread)
+    if row.idem and (first := records.first_use(row.idem)) and first[0] == row.id:
+        records.put_first_use(row.idem, *first)  # the key does not age while the job has not ended
+    enqueue(records, row, kinds.REDRIVEN)
+    store(records, row)
 
 
 def await_again(records: Records, child: JobRow) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Delivery
 from tests.harness.bench import Bench
-from tests.harness.children import Family, left_of_fan_outs
+from tests.harness.children import Family, children_of, left_of_fan_outs
 
 
 def test_redriving(bench: Bench) -> None:
@@ -20,7 +22,7 @@ def test_redriving(bench: Bench) -> None:
     parent, child = sorted(bench.claim(2), key=lambda delivery: delivery.job.id != family.parent)
     assert (child.job.id, child.job.parent, child.job.brood) == (family.ids[0], family.parent, "")
     family.complete(child)
-    assert [row.state for row in family.outcomes()] == ["failed"]
+    assert [row.state for row in family.outcomes()] == ["failed", "late canceled"]
     bench.do(c.Fail(family.fence_of(parent), "lost", "children"))
     bench.do(c.Redrive(family.parent))
     [again] = bench.claim()
@@ -135,3 +137,75 @@ def test_a_child_that_is_redriven_is_none_of_a_later_fan_out(bench: Bench) -> No
     family.complete(child)
     assert [(row.job_id, row.state) for row in later.outcomes()] == [(later.ids[0], "failed")]
     assert (bench.job(family.parent).done, bench.job(family.parent).lost) == (0, 1)
+
+
+def there(bench: Bench, how: str) -> tuple[Family, Family]:
+    """A parent that failed and was redriven because of its first child, which has gone `how` since then. It is just
+    asking for this child again, and for another. The child has recorded a step."""
+    first = Family(bench, bench.start(), 1)
+    first.spawn()
+    [child] = first.ids
+    held = bench.take()
+    bench.do(c.Record(held, {"step/a": b"1"}))
+    bench.do(c.Cancel(child) if how == "canceled" else c.Fail(held, "boom", "attempts"))
+    bench.do(c.Fail(bench.take(), "lost", "children"))
+    if how not in ("failed", "canceled"):
+        bench.do(c.Redrive(child))
+    if how in ("working", "completed", "rejected"):
+        held = bench.take()
+        if how == "completed":
+            bench.do(c.Complete(held, b"0"))
+        elif how == "rejected":
+            bench.do(c.Fail(held, "boom", "no", state="rejected"))
+    bench.do(c.Redrive(first.parent))
+    parent = next(each for each in bench.claim(2) if each.job.id == first.parent)
+    second = Family(bench, first.fence_of(parent), 2)
+    second.children = (replace(second.children[0], job_id=child), second.children[1])
+    second.ids[0] = child
+    return first, second
+
+
+@pytest.mark.parametrize("given", [2, 0])
+@pytest.mark.parametrize("how", ["failed", "canceled", "ready", "working"])
+def test_a_child_that_is_there_goes_on(bench: Bench, how: str, given: int) -> None:
+    first, second = there(bench, how)
+    if not given:
+        bench.do(c.Stage(second.fence, 0, second.children))
+    second.spawn(given=given)
+    bench.do(c.Reap())
+    child = bench.job(second.ids[0])
+    assert child.brood == second.fan
+    assert children_of(bench, first.parent) == second.ids
+    if how in ("failed", "canceled"):
+        again = next(each for each in bench.claim(2) if each.job.id == child.id)
+        assert (again.job.attempt, dict(again.journal)) == (1, {"step/a": b"1"})
+    bench.do(c.Cancel(first.parent))
+    while bench.do(c.Reap()).next_due == 0:
+        pass
+    assert [bench.state(each)[0] for each in second.ids] == ["canceled"] * 2
+    assert left_of_fan_outs(bench.harness.dump()) == []
+    assert [dict(bench.do(c.ReadKept(each)).journal) for each in second.ids] == [{}, {}]
+
+
+@pytest.mark.parametrize("given", [2, 0])
+@pytest.mark.parametrize(("how", "verdict"), [("completed", "met"), ("rejected", "broken")])
+def test_a_child_that_is_there_and_has_ended_counts(bench: Bench, how: str, verdict: str, given: int) -> None:
+    first, second = there(bench, how)
+    second.need = 1
+    if not given:
+        bench.do(c.Stage(second.fence, 0, second.children))
+    second.spawn(given=given)
+    bench.do(c.Reap())
+    assert bench.job(first.parent).verdict == verdict
+    assert [row.state for row in second.outcomes()][:1] == [how]
+    while bench.do(c.Reap()).next_due == 0:
+        pass
+    assert bench.state(second.ids[1])[0] == "canceled"
+
+
+def test_a_child_whose_thread_another_job_has_taken_counts_as_lost(bench: Bench) -> None:
+    first, second = there(bench, "failed")
+    bench.submit(thread=first.ids[0])
+    second.spawn()
+    assert [row.state for row in second.outcomes()] == ["failed"]
+    assert (bench.state(first.ids[0])[0], bench.job(first.parent).verdict) == ("failed", "broken")

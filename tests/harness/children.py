@@ -41,7 +41,7 @@ class Family:
         self.fan = mint("f", partition_of(fence.job_id))
         self.children = new_children(fence.job_id, count)
         self.ids = [child.job_id for child in self.children]
-        self._need = count if need is None else need
+        self.need = count if need is None else need
         self._spare = 0 if spare is None else spare
 
     def spawning(
@@ -54,7 +54,7 @@ class Family:
         """The commit; `given` of the children are in it, the others are staged."""
         total = len(self.children)
         return c.Spawn(
-            self.fence, self.fan, total, self._need, self._spare, self.children[:given], checkpoint, dict(records or {})
+            self.fence, self.fan, total, self.need, self._spare, self.children[:given], checkpoint, dict(records or {})
         )
 
     def spawn(

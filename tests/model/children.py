@@ -41,6 +41,9 @@ def look_at_outcomes(world: World, pick: Picks) -> None:
 
 
 def _children(world: World, pick: Picks, fence: c.Fence, first: int, count: int) -> tuple[c.Child, ...]:
+    """New ones, or those that the job had in another fan-out."""
+    there = {row.number: row.id for row in world.rows if row.parent == fence.job_id} if pick.one_in(2) else {}
     made = new_children(fence.job_id, count, agent=pick.of(AGENTS))
     world.jobs += [child.job_id for child in made]
-    return tuple(c.Child(child.job_id, first + child.number, child.target) for child in made)
+    numbered = ((first + child.number, child) for child in made)
+    return tuple(c.Child(there.get(number, child.job_id), number, child.target) for number, child in numbered)

@@ -176,6 +176,85 @@ async def test_one_that_was_redriven_with_another_payload(store_url: str) -> Non
         assert runs == {-1: 1, 1: 1}
 
 
+async def test_a_failed_child_goes_on_from_its_steps(store_url: str) -> None:
+    """So does one below it. No job is made in its place, and what it spent counts once."""
+    app, steps = bp.App("steps"), list[str]()
+    broken = True
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("paid", steps.append, f"child {ask.number}")
+        ctx.spend(tokens=10)
+        if ask.number and broken:
+            raise ValueError("not yet")
+        return Reply(text=str(ask.number))
+
+    @app.agent("middle", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def middle(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("paid", steps.append, "middle")
+        replies = await ctx.fan_out([bp.Handoff("child", Ask(number=each)) for each in (0, 1)], failures=1)
+        if isinstance(replies[1], bp.ChildFailed):
+            raise bp.ChildrenFailed("the second is needed", failed=[replies[1]])
+        return Reply(text=" ".join(reply.text for reply in replies))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"middle": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("middle", ask)])
+        return Reply(text=f"{only.text} for {ctx.spent.tokens}")
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"1 of 1 children"):
+            await job.result(timeout=LONG)
+        broken = False
+        before = {info.id for info in await coordinator.jobs()}
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1 for 30"
+        assert sorted(steps) == ["child 0", "child 1", "middle"]
+        assert {info.id for info in await coordinator.jobs()} == before
+
+
+async def test_canceled_children_go_on(store_url: str) -> None:
+    """Neither those that others canceled by failing nor the failed one does a step twice, and what they spent counts
+    once."""
+    app, steps = bp.App("canceled"), Counter[int]()
+    broken = True
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        def pay() -> None:
+            steps.update([ask.number])
+            ctx.spend(tokens=10)
+
+        await ctx.step("paid", pay)
+        if broken and ask.number == 2:
+            with anyio.fail_after(LONG):
+                while len(steps) < 3:
+                    await anyio.sleep(0.005)
+            raise ValueError("not yet")
+        if broken:
+            await anyio.sleep_forever()
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        replies = await ctx.fan_out([bp.Handoff("child", Ask(number=each)) for each in range(3)])
+        return Reply(text=f"{' '.join(reply.text for reply in replies)} for {ctx.spent.tokens}")
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"1 of 3 children"):
+            await job.result(timeout=LONG)
+        with anyio.fail_after(LONG):
+            while sum(info.state == bp.JobState.CANCELED for info in await coordinator.jobs(parent=job.id)) < 2:
+                await anyio.sleep(0.005)
+        broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1 2 for 30"
+        assert steps == {0: 1, 1: 1, 2: 1}
+        assert len(await coordinator.jobs()) == 4
+
+
 async def test_tasks_whose_fan_outs_fail_in_one_group(store_url: str) -> None:
     """The first failure ends the job as if it were alone, and a redrive makes those children again."""
     app, runs = bp.App("group"), Counter[int]()

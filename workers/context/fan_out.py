@@ -11,7 +11,6 @@ from ...contracts.contract import ContractRef
 from ...contracts.errors import ChildrenFailed, NotFound
 from ...contracts.fanout import ChildFailed, FanOut
 from ...contracts.guard import NOTHING, Spent
-from ...contracts.job import ENDED
 from ...coordinator.blobs import open_blob
 from ...coordinator.book import Book
 from ...coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
@@ -69,11 +68,13 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     again = bool(session.cut and session.journal.get(_AGAIN + full))  # if not cut, the failure was not written
     if not fans or (fans[-1] and (fans[-1] == session.cut or again)):
-        asked = Spawning(replace(wanted, done=done), full, digest, fans, steps, again=again)
         if not fans or len(done) < wanted.need:
-            yield from _check_certain(session.job_id, [row for fan in fans[-1:] for row in ended[fan]], key)
-            raise steps.paused(asked)
+            there = yield from _there(session.job_id, [row for rows in ended.values() for row in rows], key)
+            raise steps.paused(
+                Spawning(replace(wanted, done=done, there=there), full, digest, fans, steps, again=again)
+            )
         # Enough of them completed after the fan-out ended, so it is not made again.
+        asked = Spawning(wanted, full, digest, fans, steps, again=again)
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
     results = _results(session, book, wanted, ended, fans[-1], key)
@@ -81,22 +82,13 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     return results
 
 
-def _check_certain(job_id: str, last: Sequence[OutcomeRow], key: str) -> Generator[Command[Any], Any, None]:
-    """Refuse to make children again if they, or theirs, may have done what must not happen twice, or were redriven."""
-    unsure = yield from _unsure(last)
-    if unsure:
-        raise ChildrenFailed(
-            f"the children of job {job_id} can't be made again yet: {'; '.join(unsure[:3])}",
-            failed=[_failure(row) for row in last if row.state != "completed"],
-            key=key,
-        )
-
-
-def _unsure(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[str]]:
-    """What is to be done first about children that failed, and about those below them. How they stand now counts: they
-    may have been redriven."""
-    found: list[str] = []
-    for row in rows:
+def _there(job_id: str, rows: Sequence[OutcomeRow], key: str) -> Generator[Command[Any], Any, dict[int, str]]:
+    """The children that can go on, by their numbers: those that failed, were canceled, or were redriven meanwhile. (Of
+    two with the same number, the later one.) Refuses as long as a person has to find out what one may have done."""
+    last = {row.number: row for row in rows}
+    found: dict[int, str] = {}
+    unsure: list[OutcomeRow] = []
+    for number, row in last.items():
         if row.state == "completed":
             continue
         try:
@@ -104,11 +96,17 @@ def _unsure(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[str
         except NotFound:
             continue
         if child.state == "failed" and child.reason == "ambiguous":
-            found.append(f"an effect of {child.id} may have happened, so find out, and redrive that first")
-        elif child.state not in ENDED:
-            found.append(f"{child.id} was redriven, so wait until it ends")
-        elif child.state == "failed" and child.fan:
-            found += yield from _unsure((yield from _outcomes(child.id, child.fan, child.children)))
+            unsure.append(row)
+        if child.state != "rejected":
+            found[number] = child.id
+    if unsure:
+        shown = ", ".join(row.job_id for row in unsure[:3])
+        raise ChildrenFailed(
+            f"the children of job {job_id} can't go on yet: effects of {shown} may have happened, so find out, and "
+            "redrive those first",
+            failed=[_failure(row) for row in unsure],
+            key=key,
+        )
     return found
 
 
@@ -124,7 +122,7 @@ def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
             break
     for fan, total in list(session.budget.open.items()):
         rows: list[OutcomeRow] = yield from _outcomes(session.job_id, fan, total)
-        session.budget.join(fan, [*map(_spent, rows), *(yield from _below(rows))])
+        session.budget.join(fan, {**_spent_by(rows), **(yield from _below(rows))})
 
 
 def _outcomes(job_id: str, fan: str, total: int) -> Generator[ReadOutcomes, Any, list[OutcomeRow]]:
@@ -134,9 +132,9 @@ def _outcomes(job_id: str, fan: str, total: int) -> Generator[ReadOutcomes, Any,
     return rows
 
 
-def _below(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[Spent]]:
+def _below(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, dict[str, Spent]]:
     """What the children's own children have spent, if the children had not counted it when they ended."""
-    found: list[Spent] = []
+    found: dict[str, Spent] = {}
     for row in rows:
         counted = _blob(row)[6:] if row.fan else ()
         if not row.fan or (row.result and not counted):  # it ended on its own, and has counted everything
@@ -148,12 +146,12 @@ def _below(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[Spen
         below: list[OutcomeRow] = yield from _outcomes(row.job_id, row.fan, child.children)
         if counted and row.fan in counted[0]:
             below = [each for each in below if each.state.startswith(LATE)]
-        found += [*map(_spent, below), *(yield from _below(below))]
+        found |= {**_spent_by(below), **(yield from _below(below))}
     return found
 
 
 def _count(session: LeaseSession, fan: str, total: int, rows: Sequence[OutcomeRow]) -> None:
-    session.budget.join(fan, map(_spent, rows))
+    session.budget.join(fan, _spent_by(rows))
     if len(rows) < total or any(row.fan for row in rows):
         session.budget.open[fan] = total
 
@@ -169,6 +167,10 @@ def _spent(row: OutcomeRow) -> Spent:
     if row.state.endswith("completed"):
         return Spent(*blob[3][2:]) if len(blob) > 3 else NOTHING
     return Spent(*blob[4:6])
+
+
+def _spent_by(rows: Sequence[OutcomeRow]) -> dict[str, Spent]:
+    return {row.job_id: _spent(row) for row in rows}
 
 
 def _about(row: OutcomeRow) -> str:

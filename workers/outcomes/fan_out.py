@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 from ...contracts.agent import Agent
+from ...contracts.guard import Guard
 from ...contracts.handoff import Envelope
 from ...contracts.names import mint, partition_of
 from ...contracts.outcome import FannedOut
-from ...coordinator.blobs import seal_blob
+from ...coordinator.blobs import open_envelope, seal_blob, seal_envelope
 from ...coordinator.book import Book
-from ...coordinator.commands import Child, Command, Spawn, Stage
+from ...coordinator.commands import Child, Command, ReadJob, Spawn, Stage, Target
 from ...coordinator.commands.children import AT_ONCE
+from ...coordinator.rows import JobRow
 from ..session import LeaseSession
 from .outcomes import onward
 from .refused_handoffs import OverLimit, over_limit
@@ -29,6 +32,9 @@ def spawning(
     for number, handoff in enumerate(wanted.handoffs):
         if number in wanted.done:
             continue
+        if number in wanted.there:
+            children.append((yield from _there(wanted.there[number], number, envelope.guard)))
+            continue
         sent = yield from onward(book, agent, envelope, session, handoff, final.id, outcome.final)
         sent.envelope.born = session.budget.spent
         sent.envelope.effects = f"{session.effects}.{session.hop}.{outcome.step}.{number}"
@@ -43,3 +49,13 @@ def spawning(
     records = {key: seal_blob(value, path=key) for key, value in outcome.record(fan).items()}
     need = wanted.need - len(wanted.done)
     return Spawn(session.fence, fan, len(children), need, wanted.spare, tuple(children[:AT_ONCE]), final, records)
+
+
+def _there(job_id: str, number: int, guard: Guard) -> Generator[Command[Any], Any, Child]:
+    """A child that failed, to go on where it was. If it failed because of its guard, it gets its parent's."""
+    row: JobRow = yield ReadJob(job_id)
+    sealed = row.envelope
+    if row.reason == "chain_guard":
+        own = open_envelope(sealed, of=f"the envelope of job {job_id}")
+        sealed = seal_envelope(replace(own, guard=guard))
+    return Child(job_id, number, Target(row.agent, row.contract, row.queue, sealed, lane=row.lane))

@@ -5,7 +5,7 @@
 --      ahead of others no more, deaths that park it, presence ms or '0', '1' if lines move before their time, worker,
 --      its queues
 -- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
---@ uses clock record thread job asking children parts places free forget items
+--@ uses clock record thread job retry asking children parts places free forget items
 local limit, suspect, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = now_ms()
 local late = redis.call('ZRANGEBYSCORE', LIMITS, '-inf', num(now), 'LIMIT', 0, limit)
@@ -105,11 +105,9 @@ local made, canceled = 0, 0
 for _, id in ipairs(opening) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'fan', 'priority')
   local staged = limit > made and redis.call('LRANGE', P .. 'b:' .. id, 0, limit - made - 1) or {}
-  for _, packed in ipairs(staged) do
-    filled[#filled + 1] = make_child(id, job[1], job[2], packed, now)
-    made = made + 1
-  end
   redis.call('LTRIM', P .. 'b:' .. id, #staged, -1)
+  make_children(id, job[1], job[2], staged, now, filled, joined)
+  made = made + #staged
   if redis.call('EXISTS', P .. 'b:' .. id) == 0 then
     redis.call('ZREM', P .. 'opening', id)
   end

@@ -5,7 +5,7 @@
 --      then key, value of each journal record
 -- Returns {'+', queue of each child that is ready}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread',
 --      id}, {'!unstaged', job, how many are there, how many should be}
---@ uses clock fence record thread job parts append checkpoint children
+--@ uses clock fence record thread job retry parts append checkpoint children
 local id, fan, given = ARGV[1], ARGV[4], tonumber(ARGV[8])
 local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'slot', 'priority', 'failing')
 if not fields then
@@ -29,12 +29,10 @@ redis.call('HSET', P .. 'j:' .. id, unheld(fields.closed, num(now), 'state', 'wo
 redis.call('ZREM', LEASES, id)
 append_journal(id, first + given)
 emit_job(id, 'batonpass.job.fanned_out', fields.agent, fields.hop, 'checkpoint', fields.tip, 'children', ARGV[5])
-local queues = { '+' }
-for at = first, first + given - 1 do
-  queues[#queues + 1] = make_child(id, fan, fields.priority, ARGV[at], now)
-end
 if staged > 0 then
   redis.call('ZADD', P .. 'opening', num(now), id)
 end
+local queues = { '+' }
+make_children(id, fan, fields.priority, { unpack(ARGV, first, first + given - 1) }, now, queues, queues)
 queues[#queues + 1] = leave_lane(id, fields.slot, now)
 return queues

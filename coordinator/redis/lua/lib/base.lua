@@ -58,6 +58,7 @@ local GATES = P .. 'gates'
 local EVENTS = P .. 'events'
 -- The time of a gate that does not open by time: its line moves when a job leaves the lane, or when `reap` is told to.
 local NEVER = 9e15
+local ENDED = { completed = true, failed = true, canceled = true, rejected = true }
 -- Every worker looks for due timers at least this often, in ms (the longest pause of its upkeep).
 local SOON = 1200
 

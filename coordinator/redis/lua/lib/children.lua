@@ -1,9 +1,7 @@
 -- The children of fan-outs.
 
--- Makes a child and its first delivery, and returns its queue. The client has packed its id, its thread's digest, its
--- number in the fan-out, agent, contract, queue, lane and envelope. It inherits its parent's priority.
-local function make_child(parent, fan, priority, packed, now)
-  local id, thread, number, agent, contract, queue, lane, envelope = unpack(cmsgpack.unpack(packed))
+-- Makes a child and its first delivery, and returns its queue. It inherits its parent's priority.
+local function make_child(parent, fan, priority, number, now, id, thread, agent, contract, queue, lane, envelope)
   enqueue(id, queue, 'id', id, 'thread', id, 'thread_digest', thread, 'agent', agent, 'contract', contract,
     'queue', queue, 'lane', lane, 'envelope', envelope, 'tip', '', 'count', '0', 'key', '', 'idem', '',
     'key_ttl', '0', 'hop', '0', 'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '',
@@ -15,6 +13,48 @@ local function make_child(parent, fan, priority, packed, now)
   redis.call('ZADD', P .. 'v:' .. fan, number, id)
   emit_job(id, 'batonpass.job.submitted', agent, '0', 'parent', parent)
   return queue
+end
+
+-- A job that exists becomes the child of another fan-out. If it failed or was canceled, it is retried with the given
+-- delivery, and its queue is returned. Whether it has ended otherwise is returned second.
+local function go_on(job, fan, number, id, agent, contract, queue, lane, envelope)
+  if is_set(job.brood) then
+    redis.call('ZREM', P .. 'v:' .. job.brood, id)
+  end
+  redis.call('HSET', P .. 'j:' .. id, 'brood', fan)
+  if (job.state == 'failed' or job.state == 'canceled') and not busy_with(job) then
+    job.queue, job.agent = queue, agent
+    retry(id, job, 'contract', contract, 'queue', queue, 'envelope', envelope, 'agent', agent, 'lane', lane)
+  elseif ENDED[job.state] then
+    return nil, true
+  else
+    queue = nil
+  end
+  redis.call('ZADD', P .. 'v:' .. fan, number, id)
+  return queue, false
+end
+
+-- Makes children. The client has packed of each its id, its thread's digest, its number in the fan-out, agent,
+-- contract, queue, lane and envelope. Those that exist go on, or count as they ended, last, because that may decide the
+-- fan-out. Adds the queue of each that became ready to `filled`, and that of the parent, if it goes on, to `joined`.
+local function make_children(parent, fan, priority, children, now, filled, joined)
+  local over = {}
+  for _, packed in ipairs(children) do
+    local id, thread, number, agent, contract, queue, lane, envelope = unpack(cmsgpack.unpack(packed))
+    local job, ended = redis.call('EXISTS', P .. 'j:' .. id) == 1 and read_tried(id), false
+    if job then
+      queue, ended = go_on(job, fan, number, id, agent, contract, queue, lane, envelope)
+    else
+      make_child(parent, fan, priority, number, now, id, thread, agent, contract, queue, lane, envelope)
+    end
+    filled[#filled + 1] = queue
+    if ended then
+      over[#over + 1] = { id, job }
+    end
+  end
+  for _, each in ipairs(over) do
+    joined[#joined + 1] = tell_parent(each[1], fan, each[2].state, each[2].reason)
+  end
 end
 
 -- A child that had failed is redriven: if its parent still waits for others, it waits for this one, too. Returns

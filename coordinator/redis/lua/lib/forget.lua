@@ -1,7 +1,5 @@
 -- Forgetting jobs and threads.
 
-local ENDED = { completed = true, failed = true, canceled = true, rejected = true }
-
 -- Deletes an ended job's record, and its idempotency key unless another job uses that by now.
 local function drop_job(id)
   local job = redis.call('HMGET', P .. 'j:' .. id, 'idem', 'thread_digest', 'agent', 'hop')

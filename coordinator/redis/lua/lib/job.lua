@@ -119,6 +119,10 @@ local function decide(id, fan)
   end
 end
 
+local function is_set(value)
+  return value and value ~= '' and value ~= '0'
+end
+
 -- Counts how children ended. If that decides the fan-out, the parent goes on, and its queue is returned. `job` has the
 -- parent's fields: children, need and spare from 3 on, queue, agent and hop from 8 on.
 local function weigh(parent, fan, job, done, lost)
@@ -136,7 +140,8 @@ end
 
 -- Tells the parent that a child ended. If that decides the fan-out, the parent goes on, and its queue is returned. A
 -- child that completes too late to count is still recorded if the parent may fan out again, so that its work is not
--- repeated. Of other late children, only what they spent is recorded.
+-- repeated. Of other late children, it is recorded what they spent, and that they are there. Returns second whether the
+-- parent may ask for the child again.
 local function tell_parent(id, fan, state, reason)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result', 'fan')
   local parent = child[1]
@@ -146,19 +151,21 @@ local function tell_parent(id, fan, state, reason)
   if job[1] ~= fan then
     return
   end
-  local late, shown, result = job[2] ~= '', state, child[4] ~= '' and child[4]
-  local below = state ~= 'completed' and child[5] or ''
+  local late, shown = job[2] ~= '', state
   local over = job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected'
+  local counted = not over or (job[11] ~= 'completed' and is_set(job[12]))
+  local wanted, result = counted and job[2] ~= 'met', child[4] or ''
+  local below = state ~= 'completed' and child[5] or ''
   if late and (state ~= 'completed' or job[2] == 'met' or over) then
+    if not counted or not (wanted or result ~= '' or below ~= '') then
+      return
+    end
     shown = 'late ' .. state
   end
-  if late and ((not result and below == '') or (over and (job[11] == 'completed' or (job[12] or '') == ''))) then
-    return
-  end
   redis.call('HSET', P .. 'f:' .. parent, fan .. ' ' .. child[2],
-    cmsgpack.pack({ id, shown, reason, child[3] or '', result or '', below }))
+    cmsgpack.pack({ id, shown, reason, child[3] or '', result, below }))
   if late then
-    return
+    return nil, wanted
   end
   local done, lost = tonumber(job[6]), tonumber(job[7])
   if state == 'completed' then
@@ -166,7 +173,7 @@ local function tell_parent(id, fan, state, reason)
   else
     lost = lost + 1
   end
-  return weigh(parent, fan, job, done, lost)
+  return weigh(parent, fan, job, done, lost), wanted
 end
 
 -- A child that had failed, and was redriven when nobody waited for it any more, has completed. If the parent may be
@@ -232,16 +239,12 @@ local function read_ending(id, ...)
   return fields.thread and fields or nil
 end
 
-local function is_set(value)
-  return value and value ~= '' and value ~= '0'
-end
-
 -- Ends a job and its delivery (as `close`):
 -- - its idempotency key begins to age, and its parent is told;
 -- - its thread gets tip and count back, and goes to the job that waits for it next (if `successor` is set, the caller
 --   does that);
--- - its journal is dropped, unless a redrive may go on with it. How its own children ended is kept if its parent may
---   still read that.
+-- - its journal is dropped, unless a redrive, of the job or its parent, may go on with it. How its own children ended
+--   is kept if its parent may still read that.
 -- In `fields`, `delivery` and `queue` are set if it was ready, `reason` tells whether it waited for its thread, `spent`
 -- is what was spent, if the job has no result. `now` is a text. Returns the queues of what became ready.
 local function finish(id, fields, state, reason, now, ...)
@@ -257,8 +260,10 @@ local function finish(id, fields, state, reason, now, ...)
     redis.call('HSET', P .. 'j:' .. id, 'verdict', 'cut')
     decide(id, fields.fan)
   end
+  local kept, wanted = state == 'failed', false
   if is_set(fields.brood) then
-    filled[1] = tell_parent(id, fields.brood, state, reason)
+    filled[1], wanted = tell_parent(id, fields.brood, state, reason)
+    kept = kept or (wanted and state == 'canceled')
   elseif fields.brood == '' and state == 'completed' then  -- a child that was redriven
     make_good(id)
   end
@@ -287,6 +292,8 @@ local function finish(id, fields, state, reason, now, ...)
   end
   if state == 'failed' then
     redis.call('ZADD', P .. 'dead', now, id)
+  end
+  if kept then
     redis.call('UNLINK', P .. 'b:' .. id)
   elseif state ~= 'completed' and is_set(fields.brood) then
     redis.call('UNLINK', P .. 'n:' .. id, P .. 'b:' .. id)
