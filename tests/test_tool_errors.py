@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import batonpass as bp
 
 from .apps.autogen_app import Draft, called, last, speaker
 from .apps.crewai_kit import Crews
+from .workers.serving import reached, serving
 
 pytestmark = [
     pytest.mark.capability("crewai", "autogen"),
@@ -125,7 +127,7 @@ async def test_an_effect_that_may_have_happened_stops_the_job_and_says_what_help
     with pytest.raises(bp.JobFailed, match=r"let it repeat \(unsure='repeat', with that as its") as failed:
         await run(kind, lambda ctx: ctx.effect("pay", pay), crews)
     assert (failed.value.reason, paid) == ("ambiguous", ["x"])
-    assert "changes=" not in failed.value.error  # a framework's state is not the place for it
+    assert "redrive the job with changes={'effect:pay': RESULT}" in failed.value.error
 
 
 @KINDS
@@ -168,6 +170,32 @@ async def test_a_time_limit_around_an_effect_is_not_for_a_model_to_judge_either(
     with pytest.raises(bp.JobFailed, match="effect 'pay' started, and its outcome is unknown") as failed:
         await app.run("a", Draft(text="go"), returns=Told, timeout=20)
     assert (failed.value.reason, paid) == ("ambiguous", ["x"])
+    assert "let it repeat" not in failed.value.error  # the model has gone on
+
+
+@KINDS
+async def test_a_person_can_tell_what_became_of_an_effect_with_which_the_model_is_done(kind: str, crews: Crews) -> None:
+    """The model has caught the error, and its turn is saved, so the effect is never called again."""
+    paid: list[str] = []
+
+    def pay() -> None:
+        paid.append("x")
+        raise ConnectionError("no page came back")
+
+    def use(ctx: bp.SyncContext) -> str:
+        with contextlib.suppress(bp.Ambiguous):
+            ctx.effect("pay", pay)
+        return "no page"
+
+    app = bp.App("told")
+    made = {"function": by_function(use), "class": by_class(use), "crew": by_crew(crews, use)}[kind]
+    (app.crewai if kind == "crew" else app.autogen)("a", accepts=Draft, returns=Told)(made)
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Told)
+        assert (await reached(job, bp.JobState.FAILED)).reason == "ambiguous"
+        await coordinator.redrive(job.id, changes={"effect:pay": None})
+        assert "no page" in (await job.result(timeout=20)).text
+    assert paid == ["x"]
 
 
 async def test_what_a_sync_tool_of_a_team_gives_is_awaited_if_it_is_to_be() -> None:

@@ -76,7 +76,7 @@ class Attempts:
         if not isinstance(outcome, Suspended):
             session.check_told()
         # A framework's model may have been told of an error, or a tool's time limit, and have gone on.
-        if isinstance(outcome, Finished) and agent.kind != "function" and (doubts := in_doubt(session, editable=False)):
+        if isinstance(outcome, Finished) and agent.kind != "function" and (doubts := in_doubt(session, over=True)):
             raise Ambiguous("; ".join(doubts))
         if isinstance(outcome, Finished) and isinstance(outcome.result, Handoff):
             return await self._hand_off(agent, envelope, session, outcome.result, outcome.final)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, cast
 
+from ..coordinator.commands import STEP
 from .session import LeaseSession
 
 _PREFIX = "effect/"
 # Where the outcome is, among the recorded steps and in a plain function's state.
-_STEP, _STATE = "step/effect:", "effect:"
+_STEP, _STATE = f"{STEP}effect:", "effect:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +37,28 @@ def start_of(journal: Mapping[str, Any], key: str) -> Started | None:
     return Started(*record) if record else None
 
 
-def in_doubt(session: LeaseSession, *, editable: bool) -> list[str]:
-    """What to do about each effect that may have happened, and must not happen again."""
+def in_doubt(session: LeaseSession, *, over: bool = False) -> list[str]:
+    """What to do about each effect that may have happened, and must not happen again. `over`: the agent would not call
+    it again."""
     state = session.checkpoint.state if session.checkpoint else None
     told = cast("dict[str, Any]", state) if isinstance(state, dict) else {}  # a redrive may have told the outcome
     keys = [key.removeprefix(_PREFIX) for key in session.journal if key.startswith(_PREFIX)]
     open_ = [key for key in keys if _STEP + key not in session.journal and _STATE + key not in told]
     starts = [(key, start_of(session.journal, key)) for key in open_]
-    return [unknown(start.about, key, editable=editable) for key, start in starts if start and not start.repeats]
+    return [unknown(start.about, key, over=over) for key, start in starts if start and not start.repeats]
 
 
-def unknown(about: str, key: str, *, editable: bool, before: str = "") -> str:
-    """What to do about an effect that may have happened. `editable`: a redrive can tell its result."""
-    repeat = f"let it repeat (unsure='repeat'{'' if editable else ', with that as its idempotency key'})"
-    return f"effect {key!r} started, and its outcome is unknown{before}: {_look(about, key, editable)}{repeat}"
+def unknown(about: str, key: str, *, before: str = "", over: bool = False) -> str:
+    """What to do about an effect that may have happened."""
+    repeat = "" if over else ", or let it repeat (unsure='repeat', with that as its idempotency key)"
+    return f"effect {key!r} started, and its outcome is unknown{before}: {_look(about, key)}{repeat}"
 
 
-def changed(about: str, key: str, *, editable: bool) -> str:
+def changed(about: str, key: str) -> str:
     """The same for one that is called with other arguments now, so that it can't be repeated."""
-    look = _look(about, key, editable)
-    return f"effect {key!r} started with other arguments, and its outcome is unknown: {look}give it those again"
+    look = _look(about, key)
+    return f"effect {key!r} started with other arguments, and its outcome is unknown: {look}, or give it those again"
 
 
-def _look(about: str, key: str, editable: bool) -> str:
-    known = f"redrive the job with changes={{'effect:{key}': RESULT}}, or " if editable else ""
-    return f"look for {about!r} in the other system, then {known}"
+def _look(about: str, key: str) -> str:
+    return f"look for {about!r} in the other system, then redrive the job with changes={{'effect:{key}': RESULT}}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from batonpass.contracts.errors import BadSetup, NotFound
-from batonpass.contracts.job import JobInfo, JobState
+from batonpass.contracts.job import CHILDREN, JobInfo, JobState
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .jobs import described, mapping, unreadable
@@ -75,10 +75,11 @@ def redrive(
     edits = assignments(changes), assignments(additions)
     limits = None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
-        found = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
-        waits = _waits(found)
-        left = {job: parent for job, parent in _left(coordinator, found).items() if job not in waits.values()}
-        chosen = jobs or [info.id for info in found if info.id not in {*left, *waits}]
+        letters = [] if jobs else coordinator.dead_letters(limit=2**31)
+        wanted = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
+        found = {info.id for info in wanted}
+        left, waits = (_only(each, found) for each in _held_back(coordinator, letters))
+        chosen = jobs or [info.id for info in letters if info.id in found and info.id not in {*left, *waits}]
         for job in chosen:
             coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, *edits), guard=limits)
     if as_json:
@@ -86,41 +87,63 @@ def redrive(
     else:
         lines = [f"redriven {job}" for job in chosen]
         lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
-        lines += [f"left {job} until {child} has ended" for job, child in waits.items()]
+        lines += [f"left {job} until {child} has completed" for job, child in waits.items()]
         typer.echo("\n".join(lines) or "there are no such dead letters")
 
 
-def _waits(found: list[JobInfo]) -> dict[str, str]:
-    """The parents among these that are not redriven before one of these children has ended: an effect of the child may
-    have happened, so that no other is made in its place."""
-    letters = {info.id: info for info in found}
+def _held_back(coordinator: SyncCoordinator, letters: list[JobInfo]) -> tuple[dict[str, str], dict[str, str]]:
+    """Of all dead letters, the children that are left to their parents, and the parents that have to wait for a child.
+
+    A parent that is redriven has its children go on, and one that has ended otherwise, or is gone, asks for none. But
+    if an effect of a child may have happened, its parents would only fail again until that is settled.
+    """
+    by_id = {info.id: info for info in letters}
+    outside = {info.parent for info in letters if info.parent and info.parent not in by_id}
+    asking = {parent for parent in outside if _asks(coordinator, parent)}
+    left: dict[str, str] = {}
     waits: dict[str, str] = {}
-    for info in found:
-        above = letters.get(info.parent or "") if info.reason == "ambiguous" else None
-        while above is not None:
-            waits[above.id] = info.id
-            above = letters.get(above.parent or "")
-    return waits
+    for info in letters:
+        above = _above(info, by_id)
+        useful = (above[-1] if above else info).parent in (None, *asking) and all(map(_broke, above))
+        if info.reason == "ambiguous" and useful:
+            waits |= {parent.id: info.id for parent in above}
+        elif info.parent and (above or not useful):
+            left[info.id] = info.parent
+    return {job: parent for job, parent in left.items() if job not in waits}, waits
 
 
-def _left(coordinator: SyncCoordinator, found: list[JobInfo]) -> dict[str, str]:
-    """The children among these that are of no use, with their parents: those make them again if they are redriven, or
-    have ended without them, or are gone."""
-    ids = {info.id for info in found}
-    useful: dict[str, bool] = {}
-    for parent in {info.parent for info in found if info.parent}:
-        try:
-            state = coordinator.job(parent).info().state
-            useful[parent] = parent not in ids and (not state.ended or state is JobState.FAILED)
-        except NotFound:
-            useful[parent] = False
-    return {info.id: info.parent for info in found if info.parent and not useful[info.parent]}
+def _above(info: JobInfo, letters: dict[str, JobInfo]) -> list[JobInfo]:
+    """The parents of a dead letter that are dead letters, too, the nearest first."""
+    found: list[JobInfo] = []
+    while (parent := letters.get((found[-1] if found else info).parent or "")) is not None:
+        found.append(parent)
+    return found
+
+
+def _broke(info: JobInfo) -> bool:
+    return info.reason == CHILDREN
+
+
+def _asks(coordinator: SyncCoordinator, parent: str) -> bool:
+    """Whether a parent may still ask for children."""
+    try:
+        state = coordinator.job(parent).info().state
+    except NotFound:
+        return False
+    return not state.ended or state is JobState.FAILED
+
+
+def _only(held_back: dict[str, str], found: set[str]) -> dict[str, str]:
+    return {job: other for job, other in held_back.items() if job in found}
 
 
 def _changed(
     coordinator: SyncCoordinator, job: str, changes: list[Assignment], additions: list[Assignment]
 ) -> dict[str, Any]:
-    """The values of a job's state that contain an edit, by name."""
+    """The values of a job's state that contain an edit, by name, and the results of effects."""
+    given = [*changes, *additions]
+    effects = {place: value for place, value in given if place.startswith("effect:")}
+    changes, additions = ([each for each in some if each[0] not in effects] for some in (changes, additions))
     at = coordinator.job(job).info().checkpoint_id if changes or additions else None
     state: Any = edited(coordinator.restore(at).state if at else {}, changes, additions)
-    return {name: state[name] for name in map(root, dict([*changes, *additions]))}
+    return {name: state[name] for name in map(root, dict([*changes, *additions]))} | effects

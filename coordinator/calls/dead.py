@@ -7,18 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from ...contracts.agent import Agent
-from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import BadSetup, WrongState
 from ...contracts.guard import Guard
 from ...contracts.job import JobInfo, JobState
 from ...contracts.names import mint, partition_of
-from ..blobs import open_envelope, seal_envelope
+from ..blobs import open_envelope, seal_blob, seal_envelope
 from ..book import Book, target
-from ..commands import ListJobs, Redrive, Save, Target
+from ..commands import STEP, ListJobs, Redrive, Target
 from ..editing import check_payload
 from ..parts.bases import Bases
 from ..rows import JobRow
-from ..snapshots import draft
 from . import Call
 from .descriptions import listed
 from .edits import Edit
@@ -60,8 +58,8 @@ def redrive(
         if _is_of(tried, row):
             check_payload(tried.checkpoint)
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
-    tip = (yield from _edited(bases, book, row, edit)) if changes else ""
-    yield Redrive(row.id, onward, tip, row.token)
+    tip, records = (yield from _edited(bases, book, row, edit)) if changes else ("", {})
+    yield Redrive(row.id, onward, tip, row.token, records)
 
 
 def _is_of(source: Source, row: JobRow) -> bool:
@@ -79,36 +77,24 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
     return target(row.agent, envelope.contract, onward, priority=row.priority, lane=lane)
 
 
-def _edited(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[str]:
-    """Save a checkpoint of the job's hop with some of its state changed. Returns its id."""
+def _edited(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[tuple[str, dict[str, bytes]]]:
+    """Save a checkpoint of the job's hop with some of its state changed. Returns its id, and what to record of effects:
+    only a plain function's state has their results."""
     source = (yield from source_of(book, row.tip)) if row.tip else None
-    if source is None or not _is_of(source, row):
-        return (yield from _first(bases, book, row, edit))
-    snapshot = edit.of(source.checkpoint, source.base, "edit")
-    tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), job=row.id, hop=row.hop)
-    made, _ = yield from save_one(tries, source)
-    return made.new.id
-
-
-def _first(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[str]:
-    """Save the first checkpoint of the job's hop, with how effects ended of which nothing is recorded. For a plain
-    function, whose state is nothing but what it recorded."""
-    _, kind = yield from book.taker(row.agent)
-    if kind != "function" or not all(name.startswith("effect:") for name in edit.changes):
+    if source is not None and not _is_of(source, row):
+        source = None
+    told: dict[str, Any] = {}
+    if source is None or source.checkpoint.framework != "python":
+        told = {name: value for name, value in edit.changes.items() if name.startswith("effect:")}
+    records = {STEP + name: seal_blob([None, value], path=name) for name, value in told.items()}
+    left = {name: value for name, value in edit.changes.items() if name not in told}
+    if not left:
+        return "", records
+    if source is None:
         raise BadSetup(
             f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change, so change the payload"
         )
-    agent = book.agent(row.agent)
-    version = agent.state_version if agent else 1
-    made = draft(
-        Snapshot(step="edit", state=dict(edit.changes), native={"v": 1, "asking": None}),
-        thread=row.thread,
-        agent=row.agent,
-        job=row.id,
-        hop=row.hop,
-        checkpoint_id=mint("c", partition_of(row.id)),
-        codec=bases.codec,
-        more=None if version == 1 else {"version": version},
-    )
-    yield Save(row.thread, made.new, parent=row.tip, branch=True)
-    return made.new.id
+    snapshot = Edit(left).of(source.checkpoint, source.base, "edit")
+    tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), job=row.id, hop=row.hop)
+    made, _ = yield from save_one(tries, source)
+    return made.new.id, records

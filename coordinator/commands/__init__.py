@@ -20,6 +20,7 @@ from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     SPENT,
+    STEP,
     Adopt,
     AnswerJob,
     Cancel,
@@ -80,6 +81,7 @@ from .threads import (
 __all__ = [
     "READING",
     "SPENT",
+    "STEP",
     "AckEvents",
     "Adopt",
     "Ancestors",

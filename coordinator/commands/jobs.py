@@ -110,6 +110,8 @@ class Record(Command[None]):
 
 # The journal key under which the store finds what the job had spent before. Its format is the worker's.
 SPENT = "spent"
+# The journal keys of recorded steps begin with this. Each has its arguments' digest (None: any), and its result.
+STEP = "step/"
 
 
 @dataclass(slots=True)  # as NewCheckpoint
@@ -199,13 +201,14 @@ class Cancel(Command[bool]):
 @dataclass(frozen=True, slots=True)
 class Redrive(Command[None]):
     """Make a failed job deliverable again, with a new count of attempts: the same hop, from its last checkpoint, with
-    its journal. `target` replaces its address and envelope, `tip` the checkpoint that it goes on from.
-    `token` is that of its last lease, as whoever redrives it saw it fail (-1: whichever)."""
+    its journal. `target` replaces its address and envelope, `tip` the checkpoint that it goes on from. `records` are
+    added to its journal. `token` is that of its last lease, as whoever redrives it saw it fail (-1: whichever)."""
 
     job_id: str
     target: Target | None = None
     tip: str = ""
     token: int = -1
+    records: Mapping[str, bytes] = field(default_factory=nothing)
 
 
 @dataclass(frozen=True, slots=True)

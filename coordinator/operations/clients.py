@@ -143,6 +143,7 @@ def redrive(records: Records, command: Redrive) -> None:
     row.tip = command.tip or row.tip
     if row.brood and not await_again(records, row):
         row.brood = ""  # if it completes, its parent is told by `_make_good`
+    records.put_journal(row.id, command.records)
     retry(records, row, command.target or Target(row.agent, row.contract, row.queue, row.envelope, lane=row.lane))
 
 

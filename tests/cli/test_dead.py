@@ -47,9 +47,17 @@ def orders(order: Order, ctx: bp.SyncContext) -> Bill:
     return Bill(text=only.text)
 
 
-@app.agent("any order", accepts=Order, returns=Bill, hands_to={"bill": Order})
+@app.agent("any order", accepts=Order, returns=Bill, hands_to={"bill": Order}, retries=1)
 def any_order(order: Order, ctx: bp.SyncContext) -> Bill:
     [only] = ctx.fan_out([bp.Handoff("bill", order)], failures=1)
+    if "broken" in order.text:
+        raise ValueError("broken")
+    return Bill(text=only.reason)
+
+
+@app.agent("any orders", accepts=Order, returns=Bill, hands_to={"orders": Order})
+def any_orders(order: Order, ctx: bp.SyncContext) -> Bill:
+    [only] = ctx.fan_out([bp.Handoff("orders", order)], failures=1)
     return Bill(text=only.reason)
 
 
@@ -132,7 +140,40 @@ def test_a_child_that_only_a_person_can_judge_comes_before_its_parent(run: Comma
         with bp.connect(run.url) as coordinator, pytest.raises(bp.JobFailed):
             coordinator.job(child).result(timeout=30)
         told = run("redrive", "--all").out.splitlines()
-        assert told == [f"redriven {child}", f"left {parent} until {child} has ended"]
+        assert told == [f"redriven {child}", f"left {parent} until {child} has completed"]
+
+
+@pytest.mark.parametrize("narrow", [["--reason", "children"], ["--agent", "orders"]])
+def test_its_parent_waits_although_only_parents_are_redriven(run: CommandLine, narrow: list[str]) -> None:
+    with working(run.url):
+        assert run("submit", "orders", '{"text": "unsure"}', "--wait").code == 1
+        letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
+        told = run("redrive", "--all", *narrow, "--json").json
+        assert told == {"redriven": [], "left": {}, "waits": {letters["orders"]: letters["bill"]}}
+
+
+def test_a_parent_that_failed_for_another_reason_does_not_wait(run: CommandLine) -> None:
+    """It will not ask for the child again."""
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        parent = coordinator.submit("any order", Order(text="unsure broken"), returns=Bill)
+        with pytest.raises(bp.JobFailed, match="broken"):
+            parent.result(timeout=30)
+        [child] = [job for job in listed(run) if job != parent.id]
+        told = run("redrive", "--all", "--json").json
+        assert told == {"redriven": [parent.id], "left": {child: parent.id}, "waits": {}}
+
+
+def test_an_unsure_child_below_a_parent_that_nobody_waits_for_is_left(run: CommandLine) -> None:
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        top = coordinator.submit("any orders", Order(text="unsure"), returns=Bill)
+        assert top.result(timeout=30) == Bill(text="children")
+        letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
+        told = run("redrive", "--all", "--json").json
+        assert told == {
+            "redriven": [],
+            "left": {letters["orders"]: top.id, letters["bill"]: letters["orders"]},
+            "waits": {},
+        }
 
 
 def test_a_child_without_which_its_parent_completed_is_left(run: CommandLine) -> None:

@@ -43,6 +43,15 @@ def test_it_goes_on_where_it_stopped(bench: Bench) -> None:
     assert delivery.job.token > fence.token
 
 
+def test_what_it_is_told_is_added_to_its_journal(bench: Bench) -> None:
+    """Once: the same again while it waits changes nothing."""
+    fence = failed(bench)
+    for told in (b"2", b"3"):
+        bench.do(c.Redrive(fence.job_id, records={"b": told}))
+    [delivery] = bench.claim()
+    assert dict(delivery.journal) == {"a": b"1", "b": b"2"}
+
+
 def test_the_fence_of_before_is_over(bench: Bench) -> None:
     fence = failed(bench)
     bench.do(c.Redrive(fence.job_id))

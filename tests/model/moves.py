@@ -140,7 +140,8 @@ def cancel(world: World, pick: Picks) -> None:
 def redrive(world: World, pick: Picks) -> None:
     onward = new_target(pick.of(AGENTS), b"j2") if pick.one_in(3) else None
     tip = pick.new_of(world.checkpoints) if pick.one_in(3) else ""
-    world.say(c.Redrive(world.job(pick, "failed"), onward, tip))
+    records = {"told": b"%d" % pick.below(4)} if pick.one_in(3) else {}
+    world.say(c.Redrive(world.job(pick, "failed"), onward, tip, records=records))
 
 
 @move(2)

@@ -4,6 +4,7 @@ with the same arguments."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -140,6 +141,46 @@ async def test_an_effect_that_an_older_release_began(unsure: Any) -> None:
         else:
             assert (await reached(job, bp.JobState.FAILED)).reason == "ambiguous"
     assert paid == ["older.pay"] * (unsure == "repeat")
+
+
+async def test_one_that_was_not_done_at_the_second_try_may_have_been_at_the_first() -> None:
+    """So it can't be repeated with other arguments."""
+    app, paid = bp.App("doubt"), list[str]()
+
+    def pay(amount: str) -> None:
+        paid.append(amount)
+        if len(paid) == 1:
+            raise ConnectionError("the reply was lost")
+        if len(paid) == 2:
+            raise bp.NotDone("nobody took it")
+
+    @app.agent("a", accepts=Ask, returns=Reply, retries=bp.Retry(attempts=3, first=0.001))
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.effect("pay", pay, "10" if ctx.attempt < 3 else "99", unsure="repeat")
+        return Reply(text="a")
+
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        info = await reached(job, bp.JobState.FAILED)
+    assert (info.reason, paid) == ("ambiguous", ["10", "10"])
+    assert "started with other arguments" in str(info.error)
+
+
+async def test_a_result_that_breaks_the_contract_hides_no_doubt() -> None:
+    app = bp.App("doubt")
+
+    def pay() -> None:
+        raise ConnectionError("the reply was lost")
+
+    @app.agent("a", accepts=Ask, returns=Reply)
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        with contextlib.suppress(ConnectionError):
+            await ctx.effect("pay", pay)
+        return None  # type: ignore[return-value]
+
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await reached(job, bp.JobState.FAILED)).reason == "ambiguous"
 
 
 async def test_a_result_that_a_redrive_told_leaves_no_doubt(store_url: str) -> None:

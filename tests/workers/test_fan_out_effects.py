@@ -58,7 +58,7 @@ async def test_effects_of_children_that_go_on(store_url: str) -> None:
         for id_ in (unsure, between, job.id):
             await coordinator.redrive(id_, changes={"effect:pay": None} if id_ == unsure else None)
             await coordinator.job(id_, returns=Reply).result(timeout=LONG)
-        assert keys[0] == f"{job.id}.0.fan_out.0.0.fan_out.0.0.pay"
+        assert keys[0] == f"{job.id}.0/fan_out/0.0/fan_out/0.0.pay"
 
 
 class Family:

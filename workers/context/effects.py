@@ -112,9 +112,9 @@ def effecting(
         if start is not None:
             before = f" (the last error was {session.last_error})" if session.last_error else ""
             if unsure == "stop":  # the last error may have come from this effect
-                raise Ambiguous(unknown(about, key, editable=steps.editable, before=before))
+                raise Ambiguous(unknown(about, key, before=before))
             if start.digest is not None and not same(start.digest, digest, arguments):
-                raise Ambiguous(changed(about, key, editable=steps.editable))
+                raise Ambiguous(changed(about, key))
             first = session.journal.get(_ASKS + key, 1)
             settled = (yield from _settled(about, key, first)) if unsure == "ask" else []
             if settled:
@@ -141,7 +141,7 @@ def _ambiguous(about: str, key: str, error: Exception) -> Ambiguous:
         said = f"{type(error).__name__}: {error}"
     except Exception:  # users' errors may raise whenever they are looked at
         said = type(error).__name__
-    return Ambiguous(unknown(about, key, editable=False, before=f" (the error was {said})"))
+    return Ambiguous(unknown(about, key, before=f" (the error was {said})"))
 
 
 def _announced(key: str, start: Started, before: Started | None) -> Generator[Act, Any, None]:
@@ -161,7 +161,7 @@ def _performed(key: str, before: Started | None) -> Generator[Act, Any, Any]:
         return (yield performing)
     except (NotDone, CancelledError) as error:
         if isinstance(error, NotDone) or (performing.called_off and before is None):
-            yield TakeBack(noted(key, None))
+            yield TakeBack(noted(key, before))
         raise
 
 

@@ -20,9 +20,9 @@ from ...contracts.codec import pack
 from ...contracts.contract import Contract
 from ...contracts.errors import BadSetup, StepMismatch, Unserializable
 from ...contracts.upcasting import before_upcast
+from ...coordinator.commands import STEP
 from ...coordinator.session import Session
 
-_PREFIX = "step/"
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
 _SIGNS = re.compile(r"[\\#:]")
@@ -72,10 +72,10 @@ class Steps:
             self.asking = (full, session.checkpoint.native.get("digest"))
         if not session.journal and not session.checkpoint:
             return
-        records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
+        records = {key: value for key, value in session.journal.items() if key.startswith(STEP)}
         # If the state was edited before the job was redriven, it counts, even if it has results that no step returned.
         held: dict[str, Any] = session.checkpoint.state if own_state and session.checkpoint else {}
-        done = {key.removeprefix(_PREFIX): value for key, value in records.items()}
+        done = {key.removeprefix(STEP): value for key, value in records.items()}
         self._done = {key: Recorded(None, result) for key, result in held.items()}
         for key, (digest, result) in done.items():
             # An unedited result is taken from the journal, because later steps were recorded with that as argument. An
@@ -172,7 +172,7 @@ class Steps:
         """Note a result. Returns what to commit for it: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         self._done[full] = Recorded(digest, result)
-        return self.snapshot(full) if self._own_state else None, {_PREFIX + full: [digest, result]}
+        return self.snapshot(full) if self._own_state else None, {STEP + full: [digest, result]}
 
     def snapshot(self, step: str, asking: tuple[str, bytes | None] | None = None) -> Snapshot:
         """All recorded steps, as a plain function's state, and the question that waits for its answer."""

@@ -37,7 +37,7 @@ def spawning(
             continue
         sent = yield from onward(book, agent, envelope, session, handoff, final.id, outcome.final)
         sent.envelope.born = session.budget.spent
-        sent.envelope.effects = f"{session.effects}.{session.hop}.{outcome.step}.{number}"
+        sent.envelope.effects = f"{session.effects}.{session.hop}/{outcome.step}/{number}"
         if why := over_limit(sent.envelope):
             raise OverLimit(
                 f"job {session.job_id} has no child at {sent.to!r}, {why}: redrive it with a guard= that allows it"

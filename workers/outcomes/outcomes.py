@@ -160,10 +160,7 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
         pause = policy.pause(session.attempt, error)
         if policy.within is not None and session.failing_for + pause > seconds_of(policy.within):
             reason = "out_of_time"
-    doubts = (
-        in_doubt(session, editable=agent is not None and agent.kind == "function") if reason in ATTEMPTS_OVER else []
-    )
-    if doubts:
+    if reason in (*ATTEMPTS_OVER, "contract") and (doubts := in_doubt(session)):
         reason, text = "ambiguous", f"{text}; {'; '.join(doubts)}"  # no fallback may do it again
     if reason is not None:
         return Fail(session.fence, text, reason, spent=_spent(session))

@@ -1,10 +1,10 @@
 -- Makes a failed job deliverable again, with a new count of attempts. The same again while it waits changes nothing.
 -- KEYS prefix
 -- ARGV job, checkpoint to go on from or '', token of its last lease or '-1' for any, contract or '', queue, envelope,
---      agent, lane
+--      agent, lane, then key, value of each journal record
 -- Returns {'+'}, {'!no_job', job}, {'!not_failed', job, state}, {'!failed_again', job}, {'!busy', thread, job},
 --      {'!no_checkpoint', id}
---@ uses clock record thread job retry children
+--@ uses clock fence record thread job retry children
 local id, tip = ARGV[1], ARGV[2]
 local job = read_tried(id, 'closed', 'token', 'parent', 'number')
 if not job then
@@ -46,5 +46,6 @@ if ARGV[4] ~= '' then
   set('agent', ARGV[7])
   set('lane', ARGV[8])
 end
+append_journal(id, 9)
 retry(id, job, unpack(fields))
 return { '+' }
