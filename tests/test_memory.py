@@ -168,6 +168,37 @@ async def test_a_graph_passes_its_job_on_again_and_again() -> None:
     assert RAN == ["beside"]
 
 
+async def test_what_a_graph_did_before_it_passed_its_job_on_is_not_done_again() -> None:
+    """Its node begins again when the job is back. A later visit, which begins at the graph's start, does it anew."""
+    paid, fetched = list[str](), list[int]()
+
+    async def gate(state: Any) -> Any:
+        ctx = bp.current()
+        await ctx.effect("pay", paid.append, ctx.effect_key("pay"))
+        await ctx.step("fetch", fetched.append, 0, key="fetch")
+        first = interrupt(bp.Handoff("echo", Draft(body=state["text"])))
+        second = interrupt(bp.Handoff("echo", Draft(body=first.text)))
+        return {"body": second.text}
+
+    def make() -> Any:
+        graph: Graph = StateGraph(Desk)
+        return graph.add_node("gate", gate).add_edge(START, "gate")
+
+    def leave(result: Any, ctx: bp.Context) -> Any:
+        draft = Draft(body=result["body"])
+        return draft if ctx.hop > 4 else bp.Handoff("echo", draft)
+
+    app = bp.App("once")
+    options: Any = {"hands_to": {"echo": Draft}, "memory": "job", "leave": leave}
+    app.langgraph("begin", accepts=Topic, returns=Draft, **options)(make)
+    echoing(app, "begin")
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("begin", Topic(text="a"))
+        await job.result(timeout=20)
+    assert paid == [f"{job.id}.0.pay", f"{job.id}.6.pay"]
+    assert fetched == [0, 0]
+
+
 RAN: list[str] = []
 
 

@@ -17,7 +17,7 @@ from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspende
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
 from ..coordinator.calls.travel import Wanted, timeline
-from ..coordinator.commands import Command, Restore
+from ..coordinator.commands import Command, Record, Restore
 from ..coordinator.following import afollow
 from ..coordinator.store import Store
 from .aside import reading
@@ -29,7 +29,7 @@ from .doubt import in_doubt
 from .outcomes.fan_out import spawning
 from .outcomes.outcomes import ending, handing_off
 from .outcomes.refused_handoffs import Held, keep, kept
-from .session import LeaseSession
+from .session import LeaseSession, packed
 from .single import single
 
 
@@ -123,4 +123,5 @@ def _remembering(
         return
     wanted = Wanted(agent=agent.name, job=session.job_id)
     for found in (yield from timeline(session.thread, 1, None, wanted)):
-        session.remember((yield Restore(found.id)), app)
+        if recorded := session.remember((yield Restore(found.id)), app):
+            yield Record(session.fence, packed(recorded))

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, cast
 
-from ..coordinator.commands import STEP
+from ..coordinator.commands import EFFECT, STEP
 from .session import LeaseSession
 
-_PREFIX = "effect/"
 # Where the outcome is, among the recorded steps and in a plain function's state.
 _STEP, _STATE = f"{STEP}effect:", "effect:"
 
@@ -26,12 +25,12 @@ class Started:
 
 def noted(key: str, start: Started | None) -> dict[str, Any]:
     """The journal record that an effect starts. None takes it back, since nothing was done."""
-    return {_PREFIX + key: list(astuple(start)) if start else None}
+    return {EFFECT + key: list(astuple(start)) if start else None}
 
 
 def start_of(journal: Mapping[str, Any], key: str) -> Started | None:
     """How an effect started. None if it has not."""
-    record = journal.get(_PREFIX + key)
+    record = journal.get(EFFECT + key)
     if isinstance(record, str):  # by an older release: only the key
         return Started(record)
     return Started(*record) if record else None
@@ -42,7 +41,7 @@ def in_doubt(session: LeaseSession, *, over: bool = False) -> list[str]:
     it again."""
     state = session.checkpoint.state if session.checkpoint else None
     told = cast("dict[str, Any]", state) if isinstance(state, dict) else {}  # a redrive may have told the outcome
-    keys = [key.removeprefix(_PREFIX) for key in session.journal if key.startswith(_PREFIX)]
+    keys = [key.removeprefix(EFFECT) for key in session.journal if key.startswith(EFFECT)]
     open_ = [key for key in keys if _STEP + key not in session.journal and _STATE + key not in told]
     starts = [(key, start_of(session.journal, key)) for key in open_]
     return [unknown(start.about, key, over=over) for key, start in starts if start and not start.repeats]

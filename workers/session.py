@@ -186,14 +186,20 @@ class LeaseSession:
             return self.inherited
         return self.inherited.model_copy(update={"messages": self.inherited.messages[self._known :]})
 
-    def remember(self, row: CheckpointRow, app: App) -> None:
-        """Start with a checkpoint of the agent's previous visit. The next saves share its storage."""
+    def remember(self, row: CheckpointRow, app: App) -> dict[str, Any]:
+        """Start with a checkpoint of the agent's previous visit. The next saves share its storage. If this visit goes
+        on in the middle of that one, returns its steps and effects, which are to be recorded again."""
         opened = open_row(row)
         found = app.migrated(opened.checkpoint)
         saved = saved_as(found.framework, found.state, found.native)
         self._known = len(transcript_of(saved, Losses()).messages)
         self.remembered = replace(found, native=saved.native)
         self._base, self._opened, self._sharing = opened.base, None, Sharing.REFER
+        native: Mapping[str, Any] = saved.native or {}
+        recorded: Mapping[str, Any] = native.get("recorded", {})
+        left = {key: record for key, record in recorded.items() if key not in self._journal}
+        self._journal.update(left)
+        return left
 
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """Commit a checkpoint and journal records."""

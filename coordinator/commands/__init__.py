@@ -19,6 +19,7 @@ from .checkpoints import (
 from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
+    EFFECT,
     SPENT,
     STEP,
     Adopt,
@@ -79,6 +80,7 @@ from .threads import (
 )
 
 __all__ = [
+    "EFFECT",
     "READING",
     "SPENT",
     "STEP",

@@ -112,6 +112,8 @@ class Record(Command[None]):
 SPENT = "spent"
 # The journal keys of recorded steps begin with this. Each has its arguments' digest (None: any), and its result.
 STEP = "step/"
+# Those that say that an effect has started.
+EFFECT = "effect/"
 
 
 @dataclass(slots=True)  # as NewCheckpoint

@@ -209,3 +209,20 @@ def test_a_child_whose_thread_another_job_has_taken_counts_as_lost(bench: Bench)
     second.spawn()
     assert [row.state for row in second.outcomes()] == ["failed"]
     assert (bench.state(first.ids[0])[0], bench.job(first.parent).verdict) == ("failed", "broken")
+
+
+def test_a_child_that_was_awaited_again_is_not_canceled_for_the_fan_out_of_before(bench: Bench) -> None:
+    """Its parent asks for it again while the children of that one are still to be canceled."""
+    first, claimed = redriven(bench, need=3)
+    for other in first.ids[1:]:
+        bench.do(c.Fail(first.fence_of(claimed[other]), "boom", "attempts"))
+    bench.do(c.Fail(bench.take(), "lost", "children"))
+    bench.do(c.Redrive(first.parent))
+    second = Family(bench, bench.take(), 1)
+    second.children = (replace(second.children[0], job_id=first.ids[0]),)
+    second.spawn()
+    while bench.do(c.Reap()).next_due == 0:
+        pass
+    assert bench.state(first.ids[0])[0] == "working"
+    bench.do(c.Complete(first.fence_of(claimed[first.ids[0]]), b"0"))
+    assert bench.job(first.parent).verdict == "met"

@@ -65,6 +65,31 @@ async def test_a_parent_whose_children_spent_too_much_ends_where_it_joins_them(s
         assert len(runs) == 3
 
 
+async def test_a_child_over_its_budget_goes_on_within_its_parents_new_one(store_url: str) -> None:
+    app, steps = bp.App("family"), list[str]()
+
+    @app.agent("child", accepts=Ask, returns=Reply)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        for name in ("first", "second"):
+            await ctx.step(name, steps.append, name)
+            ctx.spend(tokens=20)
+        return Reply(text="child")
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("child", ask)])
+        return Reply(text=str(only.text))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=10))
+        assert (await reached(job, bp.JobState.FAILED)).reason == "children"
+        [letter] = [each for each in await coordinator.dead_letters() if each.id != job.id]
+        assert (letter.reason, steps) == ("chain_guard", ["first"])
+        await coordinator.redrive(job.id, guard=bp.Guard(tokens=100))
+        assert (await job.result(timeout=60)).text == "child"
+        assert len(steps) == 2
+
+
 @pytest.mark.parametrize("fails", [False, True])
 async def test_what_canceled_children_spent_counts(
     store_url: str, fails: bool, monkeypatch: pytest.MonkeyPatch

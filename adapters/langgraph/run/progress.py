@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from ....contracts.checkpoint import Snapshot
+from ....coordinator.commands import EFFECT, STEP
 from ....coordinator.session import Session
 from ..configs import config_of
 from ..internals import ERROR_SOURCE_NODE
@@ -106,6 +107,10 @@ class Progress:
         """A checkpoint's frame, with what is known about the whole hop."""
         untold = self._session.inherited is not None and not self._session.heard
         return {**tip.frame, "untold": True} if untold else dict(tip.frame)
+
+    def recorded(self) -> dict[str, Any]:
+        """The hop's steps and effects."""
+        return {key: record for key, record in self._session.journal.items() if key.startswith((STEP, EFFECT))}
 
     def last_again(self) -> Snapshot | None:
         """The last checkpoint again, with the states of parts that keep theirs, for the job's next visit. None if there

@@ -116,6 +116,8 @@ class Questions:
         interrupt = waiting[0]
         snapshot = self._asking(f"{_askers(state)} hands off", [])
         snapshot.native |= {"passed": interrupt.id, "waiting": self._progress.waiting()}
+        if recorded := self._progress.recorded():
+            snapshot.native["recorded"] = recorded
         return interrupt.value, snapshot
 
     def came_back(self) -> str | None:
