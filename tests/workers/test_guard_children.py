@@ -137,7 +137,7 @@ async def test_what_canceled_children_spent_counts(
         info = await reached(job, bp.JobState.COMPLETED, bp.JobState.FAILED)
         assert (info.state, info.spent) == (bp.JobState.FAILED if fails else bp.JobState.COMPLETED, bp.Spent(1112))
         if not fails:
-            assert (await job.result()).text == "1012"
+            assert (await job.result()).text in ("1012", "1112")  # the last one may be canceled by then
 
 
 @pytest.mark.parametrize("at", ["below", "joined"])
