@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from typing import Any
 
 import crewai.tools
@@ -75,6 +76,27 @@ async def test_answers_that_a_guardrail_refused_are_not_given_to_the_next_attemp
 
     assert (await result(factory)).text == "good"
     assert looked == ["x", "x"]  # both in the first attempt: after a refusal CrewAI itself starts the task over
+
+
+async def test_answers_that_came_in_time_are_not_asked_for_again_if_a_later_one_did_not(crews: Crews) -> None:
+    looked, late = list[str](), threading.Event()
+
+    def then(said: str) -> str:
+        if not late.is_set():
+            late.set()
+            time.sleep(2)
+        return "in time"
+
+    look_then(crews, then)
+
+    def factory() -> Any:
+        task = crews.task("a", tools=[looking(looked)])
+        task.agent.max_execution_time = 1
+        return crews.crew(task)
+
+    assert (await result(factory)).text == "in time"
+    assert looked == ["x"]
+    assert len(crews.ran) <= 3  # the first answer once, and the late one perhaps again
 
 
 async def test_an_agent_is_told_what_its_contract_lacks(crews: Crews) -> None:

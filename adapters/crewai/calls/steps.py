@@ -174,10 +174,10 @@ class Steps:
         """After a run failed, drop the answers that made it fail, so that the next attempt asks again.
 
         If a task was running (say, a guardrail refused every answer), these are the answers of its models, and of its
-        tools that failed. The same for a method (`place`) that can't use an answer. If a model call failed, nothing is
-        dropped, and the next attempt repeats only that call.
+        tools that failed. The same for a method (`place`) that can't use an answer. If a model call failed, or took
+        longer than the agent's `max_execution_time`, nothing is dropped, and the next attempt repeats only that call.
         """
-        if isinstance(error, HookAborted) or self._raised in _causes(error):
+        if isinstance(error, HookAborted | TimeoutError) or self._raised in _causes(error):
             return
         with self._lock:
             wrong = {at for at, running in self._running.items() if running > 0 and place in (None, at)}
