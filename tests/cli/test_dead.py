@@ -61,6 +61,14 @@ def any_orders(order: Order, ctx: bp.SyncContext) -> Bill:
     return Bill(text=only.reason)
 
 
+@app.agent("pay", accepts=Order, returns=Bill, retries=1)
+def pay(order: Order, ctx: bp.SyncContext) -> Bill:
+    def lost() -> str:
+        raise ConnectionError("the reply was lost")
+
+    return Bill(text=ctx.effect("pay", lost))
+
+
 @pytest.fixture
 def run(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     with bp.connect(store_url, app=app) as coordinator:
@@ -202,6 +210,15 @@ def test_redrive_one_with_a_state_that_was_mended(run: CommandLine, dead: list[s
     assert listed(run) == [dead[0], dead[2]]
     with working(run.url), bp.connect(run.url, app=app) as coordinator:
         assert coordinator.job(dead[1], returns=Bill).result(timeout=30) == Bill(text="GOOD")
+
+
+@pytest.mark.parametrize("option", ["--add", "--set"])
+def test_redrive_one_and_tell_what_became_of_its_effect(run: CommandLine, option: str) -> None:
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        assert run("submit", "pay", '{"text": "it"}', "--wait").code == 1
+        [job] = listed(run, "--reason", "ambiguous")
+        assert run("redrive", job, option, 'effect:pay="paid"').out == f"redriven {job}\n"
+        assert coordinator.job(job, returns=Bill).result(timeout=30) == Bill(text="paid")
 
 
 def test_a_change_that_leads_nowhere_redrives_nothing(run: CommandLine, dead: list[str]) -> None:
