@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from threading import Lock
+from weakref import finalize
 
 from ...contracts.errors import Unreachable
 
@@ -36,6 +37,7 @@ class Disk:
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._log: int | None = None
+        self._closes: finalize[..., Disk] | None = None  # if nobody closes it
         self._failure: OSError | None = None
         self._unopened: OSError | None = None
         self._committed = 0
@@ -57,6 +59,9 @@ class Disk:
                 self._log, self._connection = os.open(f"{self._path}-wal", os.O_RDWR), connection
             except OSError as error:  # too many open files, for example: the next commit tries again
                 self._unopened = error
+            else:
+                self._closes = finalize(self, os.close, self._log)
+                self._closes.atexit = False
 
     def log_size(self) -> int:
         """The size of the log in bytes. Only for the holder of the connection.
@@ -122,5 +127,6 @@ class Disk:
         if self._log is not None:
             if not self.has(self._committed):
                 self._keep()  # somebody is still waiting for it
-            os.close(self._log)
+            assert self._closes is not None
+            self._closes()
             self._log = self._connection = None

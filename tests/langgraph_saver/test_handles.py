@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batonpass.adapters.langgraph import BatonpassSaver
 
+from ..harness.waiting import wait_until
 from .graphs import Runner, chat, say
 
+_OPEN = Path("/proc/self/fd")
 pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.each_store]
 
 
@@ -125,6 +129,24 @@ def test_a_forgotten_close_neither_hangs_nor_leaks(shared_url: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
     assert "unclosed" not in done.stderr
+
+
+@pytest.mark.skipif(not _OPEN.exists(), reason="open files are not listed here")
+def test_one_that_is_forgotten_leaves_no_file_open(shared_url: str, thread: str) -> None:
+    """A program that makes one for each request, say."""
+
+    def use() -> None:
+        chat(BatonpassSaver.from_url(shared_url)).invoke(say("hello"), {"configurable": {"thread_id": thread}})
+
+    def opened() -> int:
+        gc.collect()
+        return len(os.listdir(_OPEN))
+
+    use()
+    before = opened()
+    for _ in range(3):
+        use()
+    wait_until(lambda: opened() <= before, timeout=30, what="some files stay open")
 
 
 def test_batonpass_alone_imports_no_langgraph() -> None:

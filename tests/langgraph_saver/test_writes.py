@@ -23,8 +23,9 @@ from batonpass.adapters.langgraph.record.compact import (
     small_version,
     write_name,
 )
+from batonpass.adapters.langgraph.record.pending_writes import PackedWrite
 from batonpass.adapters.langgraph.saver import batching
-from batonpass.adapters.langgraph.saver.batching import Batching
+from batonpass.adapters.langgraph.saver.batching import Batch, Batching
 from batonpass.coordinator.coded.codec import Codec
 from batonpass.coordinator.commands import Find
 
@@ -166,6 +167,19 @@ def test_ids_come_back(text: str) -> None:
     assert large_id(small_id(text)) == text
     for index in (-4, 0, 12):
         assert read_name(write_name(index, text)) == (index, text)
+
+
+def test_only_so_many_bytes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest, for the puts that follow them. Most threads that wait for an answer go on elsewhere, or never."""
+    monkeypatch.setattr(batching, "_BYTES", 250)
+    some = Batching()
+    for number in range(4):
+        write = PackedWrite("a0", "", "c", wrapped=False, packed=b"x" * 100, count=1, items=0)
+        batch = Batch((f"t{number}", "", "c"), [write, write])
+        with some.leaving(batch):
+            pass
+    assert [len(some.take((f"t{number}", "", "c"))[1]) for number in range(4)] == [0, 0, 1, 1]
+    assert some._bytes == 0
 
 
 def test_a_moment_is_longer_where_many_runs_wait() -> None:

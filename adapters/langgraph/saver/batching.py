@@ -13,8 +13,8 @@ from ....coordinator.store import Behind
 from ..record.pending_writes import PackedWrite
 from .latch import Latch
 
-# For how many checkpoints to remember the writes that were stored on their own.
-_REMEMBERED = 256
+# For how many checkpoints to remember the writes that were stored on their own, and how many bytes of them in all.
+_REMEMBERED, _BYTES = 256, 64 * 1024 * 1024
 _MOMENT = 0.005  # seconds; no less than how long another thread may keep the interpreter (sys.getswitchinterval)
 
 
@@ -41,6 +41,7 @@ class Batching:
         self._flying: dict[tuple[str, str], list[Latch]] = {}
         self._leaving: dict[tuple[str, str], list[Latch]] = {}
         self._alone: OrderedDict[Spot, dict[str, PackedWrite]] = OrderedDict()
+        self._bytes = 0
 
     def add(self, spot: Spot, writes: list[PackedWrite]) -> Batch:
         """Let what a task wrote on a checkpoint wait."""
@@ -104,21 +105,22 @@ class Batching:
         with self._lock:
             known = self._alone.setdefault(batch.spot, {})
             for write in batch.writes:
-                if write.again:
+                if write.again or write.name not in known:
+                    before = known.get(write.name)
+                    self._bytes += len(write.packed) - (len(before.packed) if before else 0)
                     known[write.name] = write
-                else:
-                    known.setdefault(write.name, write)
-            while len(self._alone) > _REMEMBERED:
-                self._alone.popitem(last=False)
+            while len(self._alone) > _REMEMBERED or self._bytes > _BYTES:
+                self._bytes -= _size(self._alone.popitem(last=False)[1])
 
     def take(self, parent: Spot) -> tuple[list[Batch], list[PackedWrite]]:
         """What waits for the put that follows a checkpoint, and what was stored on its own before."""
         with self._lock:
             batches = self._batches.pop(parent, [])
-            alone = self._alone.pop(parent, None)
+            alone = self._alone.pop(parent, {})
+            self._bytes -= _size(alone)
         for batch in batches:
             batch.taken = True
-        return batches, list(alone.values()) if alone else []
+        return batches, list(alone.values())
 
     def flight(self, spot: Spot, *, writes: bool = False) -> Latch | None:
         """A put on its way to a checkpoint's thread and namespace, or None. While there is one, the put that a write
@@ -150,6 +152,10 @@ class Batching:
         for batch in batches:
             batch.behind = behind
             batch.stored.open(error)
+
+
+def _size(writes: dict[str, PackedWrite]) -> int:
+    return sum(len(write.packed) for write in writes.values())
 
 
 def _remove(ways: dict[tuple[str, str], list[Latch]], spot: Spot, ending: Latch) -> None:
