@@ -183,7 +183,7 @@ def release(records: Records, command: Release) -> None:
     if row is None:
         return
     if command.crash:
-        take_back(records, row, kinds.CRASHED, worker=worker, token=row.token, error=command.crash)
+        take_back(records, row, kinds.CRASHED, command.crash, worker=worker, token=row.token, error=command.crash)
     elif command.aside:
         enqueue(records, row, kinds.RELEASED)
     else:

@@ -71,11 +71,12 @@ def go_ahead(records: Records, row: JobRow, kind: str, **fields: object) -> None
     row.ready -= BEHIND
 
 
-def take_back(records: Records, row: JobRow, kind: str, **fields: object) -> None:
-    """Make a job deliverable again whose worker was lost. Parks it if its workers keep dying."""
+def take_back(records: Records, row: JobRow, kind: str, how: str, **fields: object) -> None:
+    """Make a job deliverable again whose worker was lost. Parks it if its workers keep dying. `how` says how this one
+    was lost: often the only hint at why."""
     row.crashes += 1
     if row.crashes >= POISON:
-        row.error = f"{row.crashes} workers died or went silent while they ran this hop"
+        row.error = f"{row.crashes} workers died or went silent while they ran this hop; the last: {how}"
         end(records, row, "failed", "poison")
         emit(records, kinds.FAILED, row, reason="poison", error=row.error)
     elif row.crashes >= SUSPECT:

@@ -54,7 +54,8 @@ def _take_back(records: Records, row: JobRow) -> int:
     """Make a delivery ready whose lease has expired. Parks it if its workers keep dying."""
     worker, token = row.worker, row.token
     close(row, "expired")
-    take_back(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
+    how = f"worker {worker} let its lease expire"
+    take_back(records, row, kinds.LEASE_EXPIRED, how, worker=worker, token=token)
     free_slot(records, row)
     store(records, row)
     return 1

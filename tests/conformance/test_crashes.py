@@ -42,7 +42,7 @@ def test_a_job_that_kills_its_processes_is_parked(bench: Bench) -> None:
     bench.do(c.Release(fence, HOW))
     row = bench.job(fence.job_id)
     assert (row.state, row.reason, row.crashes, row.lease) == ("failed", "poison", POISON, "")
-    assert row.error == f"{POISON} workers died or went silent while they ran this hop"
+    assert row.error == f"{POISON} workers died or went silent while they ran this hop; the last: {HOW}"
     assert bench.happened(fence.job_id)[-1].endswith("job.failed")
     assert [dead.id for dead in bench.do(c.ListJobs(dead=True))] == [fence.job_id]
     assert bench.do(c.Claim("w", ((row.queue, 1000),), ("l" * 20,))) == []

@@ -135,12 +135,13 @@ def test_a_job_that_kills_its_workers_is_parked(bench: Bench) -> None:
         bench.clock.advance(MINUTE)
         bench.do(c.Reap())
         assert bench.job(fence.job_id).crashes == crashes
-        fence = bench.take(lease=MINUTE)
+        fence = bench.take(lease=MINUTE, worker=f"w{crashes + 1}")
     bench.clock.advance(MINUTE)
     assert bench.do(c.Reap()).moved == 1
     row = bench.job(fence.job_id)
     assert (row.state, row.reason, row.crashes, row.lease) == ("failed", "poison", POISON, "")
-    assert row.error == f"{POISON} workers died or went silent while they ran this hop"
+    last = f"worker w{POISON} let its lease expire"
+    assert row.error == f"{POISON} workers died or went silent while they ran this hop; the last: {last}"
     assert (row.tip, bench.tip(row.thread)) == (saved, saved)
     assert bench.claim() == []
     assert bench.happened(row.id)[-1] == "job.failed"

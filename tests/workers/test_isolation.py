@@ -4,6 +4,7 @@ is harmed."""
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -125,6 +126,7 @@ def test_a_job_that_kills_its_processes_is_parked(desk: Desk) -> None:
         with pytest.raises(bp.JobFailed) as failed:
             job.result(timeout=DEADLINE)
         assert failed.value.reason == "poison"
+        assert re.search(r"; the last: process \d+ was killed by SIGSEGV$", failed.value.error)
         assert desk.ran()["dies"] == POISON
         assert happened(coordinator, job).count("job.crashed") == POISON - 1
         assert coordinator.submit("pid", Task(), returns=Done).result(timeout=DEADLINE)

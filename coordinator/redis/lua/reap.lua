@@ -71,7 +71,7 @@ for _, id in left_of(expired) do
   local crashes, queue = tonumber(job.crashes) + 1, job.queue
   job.closed = 'expired ' .. job.lease
   if crashes >= poison then
-    join(park_poisoned(id, job, num(crashes), now))
+    join(park_poisoned(id, job, num(crashes), 'worker ' .. job.worker .. ' let its lease expire', now))
     parked = parked + 1
   else
     close(id, job.closed, num(now), 'crashes', num(crashes))

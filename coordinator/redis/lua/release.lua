@@ -32,6 +32,6 @@ elseif tonumber(crashes) < tonumber(ARGV[7]) then
   emit_job(id, 'batonpass.job.crashed', fields.agent, fields.hop,
     'worker', fields.worker, 'token', ARGV[2], 'error', crash)
 else
-  return { '+', unpack(park_poisoned(id, fields, crashes, now)) }
+  return { '+', unpack(park_poisoned(id, fields, crashes, crash, now)) }
 end
 return { '+', leave_lane(id, fields.slot, now) }
