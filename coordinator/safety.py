@@ -4,4 +4,5 @@ from __future__ import annotations
 
 
 class UnsafeStore(UserWarning):
-    """The store works, but can lose acknowledged writes, or has lost some. The message says when, and what to do."""
+    """The store works, but can lose acknowledged writes, has lost some, or was moved, so that what is read here is out
+    of date. The message says when or where, and what to do."""

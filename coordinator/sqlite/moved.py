@@ -6,14 +6,28 @@ Its rows stay, and can be read. But nothing is written any more, since nobody wo
 from __future__ import annotations
 
 import sqlite3
+import warnings
 
-from ..refusals import refusal
+from ..refusals import Elsewhere, refusal
+from ..safety import UnsafeStore
+from .troubles import in_our_words
+from .waiting import patiently
 
 
 def check_not_moved(connection: sqlite3.Connection, namespace: str) -> None:
     """Within a transaction: refuse to write to a namespace that was moved."""
     if mark := mark_of(connection, namespace):
         raise refusal("elsewhere", mark)
+
+
+def warn_if_moved(connection: sqlite3.Connection, path: str, namespace: str) -> None:
+    """Warn who opens a namespace that was moved: a reader is refused nothing, but what is there may be out of date."""
+    try:
+        patiently(lambda: check_not_moved(connection, namespace))
+    except Elsewhere as where:
+        warnings.warn(f"{path}: {where}", UnsafeStore, stacklevel=2)
+    except sqlite3.Error as error:
+        raise in_our_words(error, path) from error
 
 
 def mark_of(connection: sqlite3.Connection, namespace: str) -> str:

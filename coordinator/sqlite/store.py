@@ -32,7 +32,7 @@ from .file import open_store_file, warn_of_network
 from .file_watcher import FileWatcher
 from .group_commit import GroupCommit
 from .handle import Handle
-from .moved import check_not_moved
+from .moved import check_not_moved, warn_if_moved
 from .records import SqliteRecords
 from .schema import check_not_newer
 from .there import There
@@ -228,8 +228,9 @@ class SqliteStore:
 
     def open(self) -> None:
         """Open the file. Makes it and its tables if it is new."""
-        with self._writing:
+        with self._writing as connection:
             warn_of_network(self.path)
+            warn_if_moved(connection, self.path, self.namespace)
 
     async def aopen(self) -> None:
         await to_thread.run_sync(self.open)

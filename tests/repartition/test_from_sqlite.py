@@ -221,6 +221,26 @@ def test_a_program_that_goes_on_is_told_where(
     assert (found.code, "this namespace was moved to redis://" in found.out) == (1, True)
 
 
+@pytest.mark.filterwarnings("always::batonpass.coordinator.safety.UnsafeStore")
+def test_who_looks_there_is_told_where(
+    tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine
+) -> None:
+    """What is there may be long out of date."""
+    source, target = f"sqlite:////{tmp_path}/a.db", f"{redis_server}?namespace={server.own}new"
+    with bp.connect(source, app=app) as old, bp.connect(f"{source}?namespace=other", app=app):
+        job = old.submit("write", Desk(topic="new"))
+        assert line("jobs", "--store", source).err == ""
+        assert line("move", source, target).code == 0
+    for look in (("jobs",), ("show", job.id)):
+        ran = line(*look, "--store", source, "--json")
+        assert (ran.code, job.id in ran.out) == (0, True)
+        [told] = ran.err.splitlines()
+        assert "a.db: this namespace was moved to redis://" in told
+    assert line("jobs", "--store", source, "--namespace", "other").err == ""
+    assert line("move", source, target, "--cancel").code == 0
+    assert line("jobs", "--store", source).err == ""
+
+
 @pytest.mark.parametrize("side", ["sync", "async"])
 async def test_who_waits_there_is_told_where(
     tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine, side: str
