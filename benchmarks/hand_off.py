@@ -13,6 +13,7 @@ import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import adrive, drive
+from batonpass.coordinator.lifetime import Lifetime
 from batonpass.coordinator.redis.connections import AsyncConnection, Connections
 from batonpass.coordinator.snapshots import draft
 from batonpass.coordinator.store import Store
@@ -81,7 +82,7 @@ async def _async(places: Places, effort: Effort) -> Result:
 def _bare(places: Places, effort: Effort) -> Result:
     """How near to its floor any hand off could come that writes the same, over the connections that ours uses."""
     with redis.Redis.from_url(places.redis_url) as client:
-        ours, mark = Connections(client), places.mark
+        ours, mark = Connections(client, Lifetime()), places.mark
         called = "EVALSHA", client.script_load(BARE), 1, f"{mark}:bare:"
         comparison = compare(effort, lambda n: ours.ask(*called, n, _DATA), lambda n: client.set(f"{mark}:{n}", _DATA))
         ours.close()

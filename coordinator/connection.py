@@ -60,6 +60,7 @@ class Connection:
 
     def open(self) -> SyncCoordinator:
         """Open for sync code. Call `close()` when you are done."""
+        self._store.lifetime.begin()
         try:
             self._store.open()
         except BaseException:  # a server that will not do, say: it may be connected
@@ -68,12 +69,15 @@ class Connection:
         return SyncCoordinator(self._store, self._book)
 
     def close(self) -> None:
-        """Close what `open()` opened."""
+        """Close what `open()` opened. Its coordinator, and jobs from there, refuse what they are asked then, until it
+        is opened again."""
+        self._store.lifetime.end()
         self._store.close()
 
     async def aopen(self) -> Coordinator:
         """Open for async code, in the asyncio event loop that will use it. Call `aclose()` when you are done."""
         _check_loop()
+        self._store.lifetime.begin()
         try:
             await self._store.aopen()
         except BaseException:
@@ -82,7 +86,8 @@ class Connection:
         return Coordinator(self._store, self._book)
 
     async def aclose(self) -> None:
-        """Close what `aopen()` opened, also in a cancelled scope."""
+        """`close` for what `aopen()` opened, also in a cancelled scope."""
+        self._store.lifetime.end()
         with CancelScope(shield=True):
             await self._store.aclose()
 

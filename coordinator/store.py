@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from . import commands as c
 from .coded.codec import Codec
+from .lifetime import Lifetime
 
 R = TypeVar("R")
 # How many events are kept. So many take about 150 MB on Redis, and are the last 40 minutes of a hundred jobs a second:
@@ -62,6 +63,8 @@ class Store(Protocol):
     """The codec for its contents."""
     kept_events: int
     """How many events its workers keep, at least."""
+    lifetime: Lifetime
+    """Until when this handle may connect. A sibling has its own."""
 
     @property
     def url(self) -> str:

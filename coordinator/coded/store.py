@@ -47,6 +47,7 @@ class CodedStore:
         self.codec: Codec | None = codec
         self._codec = codec
         self.kept_events = inner.kept_events
+        self.lifetime = inner.lifetime
 
     @property
     def url(self) -> str:

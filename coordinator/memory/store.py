@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from threading import Lock
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from ..bell import Bell, BellWatch
 from ..checkup import Load, Queued
 from ..coded.codec import Codec
 from ..commands import Command
+from ..lifetime import Lifetime
 from ..operations import run
 from ..store import KEPT_EVENTS, Topic, Watch, rings
 from .records import MemoryRecords
@@ -36,9 +38,11 @@ class MemoryStore:
         self._clock = clock
         self._lock = Lock()
         self._bell = Bell()
+        self.lifetime = Lifetime()
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out. The operations check everything before they write, so nothing is ever undone."""
+        self.lifetime.check()
         with self._lock:
             self._records.now = self._clock()
             last = self._records.last_event()
@@ -65,14 +69,17 @@ class MemoryStore:
 
     def watch(self, topic: Topic) -> BellWatch:
         """Any change rings."""
+        self.lifetime.check()
         return BellWatch(self._bell)
 
     def behind(self) -> None:
         """Nothing: what was answered is kept as it will be."""
 
     def sibling(self) -> MemoryStore:
-        """A handle for another thread: this one."""
-        return self
+        """Another handle on the same records."""
+        made = copy(self)
+        made.lifetime = Lifetime()
+        return made
 
     def open(self) -> None:
         """Nothing to open."""

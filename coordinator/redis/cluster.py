@@ -18,6 +18,7 @@ from ..store import KEPT_EVENTS, Topic, Watch
 from .cancels import heeding
 from .cluster_link import ClusterLink
 from .cluster_partition import Partition, Requests, together
+from .cluster_pieces import CLOSED
 from .cluster_watch import DoorWatch
 from .denial import Denial
 from .dialogue import Calls
@@ -55,6 +56,7 @@ class ClusterStore:
         self._given, self.namespace = (url, namespace), namespace
         self._scripts = scripts
         self._link = ClusterLink(urlunsplit(parts._replace(query=urlencode(options))))
+        self.lifetime = self._link.lifetime
         self._partitions = partitions
         self._denial = denial or Denial()
         self.url = self._link.url
@@ -92,13 +94,18 @@ class ClusterStore:
             return result
 
     def _run(self, exchange: _Exchange[R]) -> R:
-        return follow(exchange, lambda requests: self._link.exchange(requests, hasty=requests.hasty))
+        try:
+            return follow(exchange, lambda requests: self._link.exchange(requests, hasty=requests.hasty))
+        except CLOSED:  # by another thread, while this one was using it
+            self.lifetime.check()
+            raise
 
     def _arun(self, exchange: _Exchange[R]) -> Coroutine[Any, Any, R]:
         return afollow(exchange, lambda requests: heeding(self._link.aexchange(requests, hasty=requests.hasty)))
 
     def watch(self, topic: Topic) -> Watch:
         """A blocking pop at the doors in partition 0 for deliveries, else pub/sub through any node."""
+        self.lifetime.check()
         if topic.queues:
             return DoorWatch(self._link, self.prefix(0), topic.queues)
         at = home(topic.subject) % len(self._partitions) if topic.subject else "*"

@@ -22,6 +22,7 @@ from redis.retry import Retry
 
 from ...contracts.errors import BadSetup
 from ..closing import end_all
+from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..urls import without_secrets
 from .cluster_pieces import CLOSED, Request, aat_once, aleft_silent, at_once, left_silent, used
@@ -81,7 +82,8 @@ class ClusterLink:
         self._patience = patience(self._options["socket_timeout"])
         self._sync: Any = None
         self._async = PerLoop(self._new_loop_client, _aclose)
-        self.subscriptions = PerLoop(lambda: Subscription(self._any_aclient), Subscription.aclose)
+        self.subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
+        self.lifetime = Lifetime()
         self._making = Lock()
 
     @property
@@ -89,6 +91,7 @@ class ClusterLink:
         """The client for sync code. The first use connects."""
         with self._making:
             if self._sync is None:
+                self.lifetime.check()
                 self._sync = _Sync(
                     startup_nodes=[_SyncNode(*seed) for seed in self._seeds],
                     retry=Retry(NoBackoff(), 0),
@@ -102,9 +105,14 @@ class ClusterLink:
         return self._async.here().client
 
     def _new_loop_client(self) -> _Side:
+        self.lifetime.check()
         nodes = [_AsyncNode(*seed) for seed in self._seeds]
         client = _Async(startup_nodes=nodes, retry=AsyncRetry(NoBackoff(), 0), **self._options)
         return _Side(client, Semaphore(MOST_CONNECTIONS))
+
+    def _new_subscription(self) -> Subscription:
+        self.lifetime.check()
+        return Subscription(self._any_aclient)
 
     def any_client(self) -> Any:
         """A client of a random node, which may be silent for long. Nodes pass on what is published on the others."""

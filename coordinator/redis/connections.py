@@ -18,6 +18,7 @@ import hiredis
 from redis.exceptions import ConnectionError
 from redis.exceptions import ResponseError as _Refused
 
+from ..lifetime import Lifetime
 from .once import Once
 from .private import idle, is_lost
 
@@ -35,8 +36,9 @@ def _most(pool: Any) -> int:
 class Connections:
     """The idle connections of a client for sync code. Usable from any thread."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, lifetime: Lifetime) -> None:
         self._pool = client.connection_pool
+        self._lifetime = lifetime
         self._most = _most(self._pool)
         self._idle: deque[Any] = deque()
         self._pid = os.getpid()
@@ -48,6 +50,7 @@ class Connections:
         try:
             connection = self._idle.pop()
         except IndexError:
+            self._lifetime.check()
             connection = self._pool.get_connection()
         try:
             connection.send_packed_command([pack(command)])
@@ -62,7 +65,9 @@ class Connections:
         return reply
 
     def _keep(self, connection: Any) -> None:
-        if len(self._idle) < self._most:
+        if self._lifetime.over:
+            self._drop(connection)
+        elif len(self._idle) < self._most:
             self._idle.append(connection)
         else:
             self._pool.release(connection)

@@ -16,6 +16,7 @@ from ..closing import Closing, end_all
 from ..coded.codec import Codec
 from ..commands import Claim, Command, Complete, ReadSpans
 from ..following import afollow, follow
+from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
@@ -62,19 +63,23 @@ class RedisStore:
         self._place = read_place(url)
         self.url = self._place.url
         self._sync = self._place.client()
-        self._connections = Connections(self._sync)
+        self.lifetime = Lifetime()
+        self._connections = Connections(self._sync, self.lifetime)
         self._async = PerLoop(self._new_loop_client, LoopClient.aclose)
         self._subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
         self._denial = denial or Denial()
         self._dialogue = Dialogue(self.url, self.prefix, scripts, self._denial, replicas=self._place.replicas)
 
     def _new_loop_client(self) -> LoopClient:
+        self.lifetime.check()
         client = self._place.aclient()
         connection = AsyncConnection(client)
         ends = Together(connection, lambda: self._scripts("complete"), self.prefix)
         return LoopClient(client, connection, ends, Semaphore(MOST_CONNECTIONS))
 
     def _new_subscription(self) -> Subscription:
+        self.lifetime.check()
+
         async def find() -> Any:
             return self._place.aclient(waits=True)
 
@@ -162,6 +167,7 @@ class RedisStore:
         return self._piped(commands)
 
     def _piped(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        self.lifetime.check()
         with self._sync.pipeline(transaction=False) as pipe:
             for command in commands:
                 pipe.execute_command(*command)
@@ -191,6 +197,7 @@ class RedisStore:
 
     def watch(self, topic: Topic) -> Watch:
         """Wakes by pub/sub. For deliveries by a blocking pop, so that one delivery wakes one worker."""
+        self.lifetime.check()
         if topic.queues:
             return QueueWatch(self._place, self.prefix, topic.queues)
         return PubSubWatch(

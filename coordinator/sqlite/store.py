@@ -19,6 +19,7 @@ from ..checkup import Examined, Load
 from ..closing import end_all
 from ..coded.codec import Codec
 from ..commands import READING, Claim, Claimed, Command, Freed, Put, TakeEvents, Taken
+from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..operations import run
 from ..operations.groups import nothing_to_take
@@ -82,6 +83,7 @@ class SqliteStore:
         self.url = f"sqlite:///{path}"
         self.namespace = namespace
         self._clock = clock
+        self.lifetime = Lifetime()
         self._there = There(self.path)
         self._reading = Handle(self._connect)
         self._writing = Handle(self._connect)
@@ -89,16 +91,21 @@ class SqliteStore:
         self._commits = GroupCommit(self._writing, self._write, WalKeeper(self.path, self._disk).look, self._disk)
         self._courtesy = Courtesy()
         self._bell = _BELLS.setdefault(self.path, Bell())
-        self._watchers = PerLoop(lambda: FileWatcher(self._bell, self.path, self.namespace), FileWatcher.aclose)
+        self._watchers = PerLoop(self._new_watcher, FileWatcher.aclose)
         self._reader = BatchThread(self._read_all)
         self._writer = BatchThread(self._write_all)
         self._syncer = BatchThread(self._sync_all)
 
     def _connect(self) -> sqlite3.Connection:
+        self.lifetime.check()
         self._there.look()
         connection = open_store_file(self.path)
         self._there.opened()
         return connection
+
+    def _new_watcher(self) -> FileWatcher:
+        self.lifetime.check()
+        return FileWatcher(self._bell, self.path, self.namespace)
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out in one transaction."""
@@ -218,6 +225,7 @@ class SqliteStore:
 
     def watch(self, topic: Topic) -> SqliteWatch:
         """Wakes at once for this process's changes, and within milliseconds for others'."""
+        self.lifetime.check()
         return SqliteWatch(self._bell, self.path, self.namespace, self._watchers)
 
     def sibling(self) -> SqliteStore:
@@ -255,4 +263,5 @@ class SqliteStore:
 
     def backup(self, path: str, progress: Progress | None = None) -> None:
         """Copy the whole file, with all namespaces, to a new file while others write. Needs no `open`."""
+        self.lifetime.check()
         copy_file(self.path, os.path.abspath(path), progress)

@@ -21,6 +21,7 @@ from redis.exceptions import ConnectionError as Lost
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.lifetime import Lifetime
 from batonpass.coordinator.loops import PerLoop
 from batonpass.coordinator.redis.connections import Connections, pack
 from batonpass.coordinator.redis.store import RedisStore
@@ -223,7 +224,7 @@ def test_threads_that_hang_up_at_the_same_time_leave_each_other_alone() -> None:
         def __bool__(self) -> bool:
             return len(self) > 0
 
-    connections = Connections(SimpleNamespace(connection_pool=None))
+    connections = Connections(SimpleNamespace(connection_pool=None), Lifetime())
     connections._idle = Shared(["a connection"])
     with suppress(AttributeError):  # it is none
         connections.close()
