@@ -95,6 +95,11 @@ def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
         unknown = next(iter(query))
         raise BadSetup(f"store URL {url!r} has an unknown option {unknown!r}: only events and namespace are possible")
     if parts.scheme == "memory":
+        if parts.netloc or parts.path:
+            raise BadSetup(
+                f"store URL {without_secrets(url)!r} names something, but a memory:// store has no name, and "
+                "nobody else finds it: write memory://, and share its coordinator; or use sqlite:///file.db"
+            )
         from .memory.store import MemoryStore
 
         return MemoryStore()

@@ -53,11 +53,11 @@ async def test_a_fan_out_of_something_else() -> None:
 
 async def test_a_worker_of_something_else() -> None:
     names: Any = "desk"
-    async with bp.connect("memory://alone", app=app) as coordinator:
+    async with bp.connect("memory://", app=app) as coordinator:
         with pytest.raises(bp.BadSetup, match="agents='desk', but it must be a list of names"):
             app.worker(coordinator, agents=names)
-    with bp.connect("memory://alone") as sync:
-        others: list[Any] = ["memory://alone", sync]
+    with bp.connect("memory://") as sync:
+        others: list[Any] = ["memory://", sync]
         for other in others:
             with pytest.raises(bp.BadSetup, match="a worker needs an open coordinator: `async with batonpass"):
                 app.worker(other)

@@ -27,7 +27,7 @@ async def ship(order: Order, ctx: bp.Context) -> Order:
 
 
 async def test_jobs_questions_and_schedules_are_json() -> None:
-    async with bp.connect("memory://as-dict") as coordinator, app.worker(coordinator):
+    async with bp.connect("memory://") as coordinator, app.worker(coordinator):
         job = await coordinator.submit(ship, Order(when=WHEN), deadline=3600)
         await coordinator.schedule("daily", ship, Order(when=WHEN), cron="0 9 * * *", expires=60)
         with anyio.fail_after(10):
@@ -68,7 +68,7 @@ async def test_all_that_is_listed_is_json(store_url: str) -> None:
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
 def url(request: pytest.FixtureRequest) -> str:
-    return "memory://listed" if request.param == "memory" else str(request.getfixturevalue(f"{request.param}_url"))
+    return "memory://" if request.param == "memory" else str(request.getfixturevalue(f"{request.param}_url"))
 
 
 async def test_live_workers_are_listed(url: str) -> None:

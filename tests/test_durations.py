@@ -40,7 +40,7 @@ async def again(text: Text, ctx: bp.Context) -> Text:
 
 
 async def test_an_agent_and_its_retries() -> None:
-    async with bp.connect("memory://durations", app=app) as coordinator, app.worker(coordinator):
+    async with bp.connect("memory://", app=app) as coordinator, app.worker(coordinator):
         job = await coordinator.submit(again, Text(text=""), returns=Text)
         assert (await job.result(timeout=20 * SECOND)).text == "attempt 3"
         with pytest.raises(bp.JobFailed, match="TimeoutError"):
@@ -50,14 +50,14 @@ async def test_an_agent_and_its_retries() -> None:
 
 
 async def test_a_worker() -> None:
-    async with bp.connect("memory://durations", app=app) as coordinator, app.worker(coordinator, lease=60 * SECOND):
+    async with bp.connect("memory://", app=app) as coordinator, app.worker(coordinator, lease=60 * SECOND):
         job = await coordinator.submit(again, Text(text=""), returns=Text)
         assert (await job.result(timeout=20)).text == "attempt 3"
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), "20"])
 def test_what_is_no_time_to_wait_or_to_lease(wrong: Any) -> None:
-    with bp.connect("memory://durations", app=app) as coordinator:
+    with bp.connect("memory://", app=app) as coordinator:
         job = coordinator.submit(again, Text(text=""))
         with pytest.raises(bp.BadSetup, match=r"20|timeout=nan"):
             job.result(timeout=wrong)
@@ -65,7 +65,7 @@ def test_what_is_no_time_to_wait_or_to_lease(wrong: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [float("nan"), "20"])
 async def test_what_is_no_time_to_wait_or_to_lease_in_async_code(wrong: Any) -> None:
-    async with bp.connect("memory://durations", app=app) as coordinator:
+    async with bp.connect("memory://", app=app) as coordinator:
         job = await coordinator.submit(again, Text(text=""))
         with pytest.raises(bp.BadSetup, match=r"20|timeout=nan"):
             await job.result(timeout=wrong)
@@ -74,7 +74,7 @@ async def test_what_is_no_time_to_wait_or_to_lease_in_async_code(wrong: Any) -> 
 
 
 async def test_checkpoints_and_jobs() -> None:
-    async with bp.connect("memory://durations", app=app) as coordinator:
+    async with bp.connect("memory://", app=app) as coordinator:
         kept = await coordinator.save(thread="t", agent="a", state={}, ttl=60 * SECOND)
         assert kept.expires_at is not None
         assert kept.expires_at - kept.created_at == 60 * SECOND
@@ -154,7 +154,7 @@ def test_an_error_that_asks_for_a_wait_that_no_float_holds(asked: int) -> None:
 
 
 async def test_to_wait_for_longer_than_any_float_is_for_ever() -> None:
-    async with bp.connect("memory://durations", app=app) as coordinator, app.worker(coordinator):
+    async with bp.connect("memory://", app=app) as coordinator, app.worker(coordinator):
         job = await coordinator.submit(again, Text(text=""), returns=Text)
         assert (await job.result(timeout=HUGE)).text == "attempt 3"
         with pytest.raises(bp.ResultTimeout):
