@@ -38,13 +38,15 @@ if TYPE_CHECKING:
         rollback,
     )
     from batonpass.app import App
-    from batonpass.contracts.agent import Agent
+    from batonpass.contracts.agent import Agent, Isolation, Memory
+    from batonpass.contracts.app import AgentOptions
     from batonpass.contracts.bounds import Rate
     from batonpass.contracts.bundle import BundleInfo
     from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
     from batonpass.contracts.contract import Contract, ContractRef, Payload, State
     from batonpass.contracts.declared import AgentInfo
     from batonpass.contracts.diff import Change, Diff
+    from batonpass.contracts.duration import Duration
     from batonpass.contracts.errors import (
         Ambiguous,
         BadSetup,
@@ -83,15 +85,15 @@ if TYPE_CHECKING:
         WrongState,
     )
     from batonpass.contracts.event import Event
-    from batonpass.contracts.fanout import ChildFailed
+    from batonpass.contracts.fanout import ChildFailed, Failures, Wait
     from batonpass.contracts.group import GroupInfo
     from batonpass.contracts.guard import Guard, Spent
     from batonpass.contracts.handoff import Handoff
     from batonpass.contracts.inbox import Asks, InboxItem
-    from batonpass.contracts.job import Children, JobInfo, JobState, Lease
-    from batonpass.contracts.options import SubmitOptions
+    from batonpass.contracts.job import Children, JobInfo, JobState, Lease, OnBusy, Priority
+    from batonpass.contracts.options import AskOptions, SubmitOptions
     from batonpass.contracts.part import Part
-    from batonpass.contracts.retry import Retry
+    from batonpass.contracts.retry import Retries, Retry
     from batonpass.contracts.schedule import CatchUp, Schedule
     from batonpass.contracts.state_types import UnknownValue, state_type
     from batonpass.contracts.transcript import Message, Transcript
@@ -103,15 +105,19 @@ if TYPE_CHECKING:
     from batonpass.coordinator.connection import Connection, connect
     from batonpass.coordinator.consumer import Consumer, SyncConsumer
     from batonpass.coordinator.job import Job, SyncJob
+    from batonpass.coordinator.safety import UnsafeStore
     from batonpass.coordinator.sync_client import SyncCoordinator
     from batonpass.workers.context.context import Context, SyncContext, current
+    from batonpass.workers.context.effects import Unsure
     from batonpass.workers.worker import Worker
 
 __all__ = [
     "Agent",
     "AgentInfo",
+    "AgentOptions",
     "Ambiguous",
     "App",
+    "AskOptions",
     "Asks",
     "AsyncKeeper",
     "BadSetup",
@@ -137,12 +143,15 @@ __all__ = [
     "Coordinator",
     "Corrupted",
     "Diff",
+    "Duration",
     "Event",
+    "Failures",
     "Fenced",
     "GroupInfo",
     "Guard",
     "Handoff",
     "InboxItem",
+    "Isolation",
     "Job",
     "JobCanceled",
     "JobError",
@@ -155,18 +164,22 @@ __all__ = [
     "KeyConflict",
     "Lease",
     "Losses",
+    "Memory",
     "Message",
     "MissingExtra",
     "NoJob",
     "NotDone",
     "NotFound",
+    "OnBusy",
     "OverBudget",
     "Overloaded",
     "Part",
     "Payload",
+    "Priority",
     "Rate",
     "Refused",
     "ResultTimeout",
+    "Retries",
     "Retry",
     "RetryLater",
     "Rewound",
@@ -189,7 +202,10 @@ __all__ = [
     "UnknownAgent",
     "UnknownValue",
     "Unreachable",
+    "UnsafeStore",
     "Unserializable",
+    "Unsure",
+    "Wait",
     "WebhookInfo",
     "Worker",
     "WorkerInfo",
@@ -207,23 +223,25 @@ __all__ = [
 _HOMES = {
     "adapters.plain": "AsyncKeeper Checkpointable JsonFiles Keeper checkpoint register_migration rollback",
     "app": "App",
-    "contracts.agent": "Agent",
+    "contracts.agent": "Agent Isolation Memory",
+    "contracts.app": "AgentOptions",
     "contracts.bounds": "Rate",
     "contracts.checkpoint": "Checkpoint CheckpointSummary",
     "contracts.contract": "Contract ContractRef Payload State",
     "contracts.declared": "AgentInfo",
     "contracts.diff": "Change Diff",
+    "contracts.duration": "Duration",
     "contracts.event": "Event",
-    "contracts.fanout": "ChildFailed",
+    "contracts.fanout": "ChildFailed Failures Wait",
     "contracts.bundle": "BundleInfo",
     "contracts.group": "GroupInfo",
     "contracts.guard": "Guard Spent",
     "contracts.handoff": "Handoff",
     "contracts.inbox": "Asks InboxItem",
-    "contracts.job": "Children JobInfo JobState Lease",
-    "contracts.options": "SubmitOptions",
+    "contracts.job": "Children JobInfo JobState Lease OnBusy Priority",
+    "contracts.options": "AskOptions SubmitOptions",
     "contracts.part": "Part",
-    "contracts.retry": "Retry",
+    "contracts.retry": "Retries Retry",
     "contracts.schedule": "CatchUp Schedule",
     "contracts.state_types": "UnknownValue state_type",
     "contracts.transcript": "Message Transcript",
@@ -235,8 +253,10 @@ _HOMES = {
     "coordinator.connection": "Connection connect",
     "coordinator.consumer": "Consumer SyncConsumer",
     "coordinator.job": "Job SyncJob",
+    "coordinator.safety": "UnsafeStore",
     "coordinator.sync_client": "SyncCoordinator",
     "workers.context.context": "Context SyncContext current",
+    "workers.context.effects": "Unsure",
     "workers.worker": "Worker",
 }
 _HOME_OF = dict.fromkeys(__all__, "contracts.errors") | {
@@ -254,4 +274,4 @@ if not TYPE_CHECKING:  # a type checker knows the names, and should complain abo
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

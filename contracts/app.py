@@ -30,7 +30,7 @@ Fn = Callable[..., Any]
 Step = TypeVar("Step", bound=Migration)
 
 
-class Options(TypedDict, total=False):
+class AgentOptions(TypedDict, total=False):
     """What every decorator takes besides name and accepts: see `Agent`."""
 
     returns: type[Contract] | None
@@ -81,17 +81,17 @@ class App:
 
     @overload
     def agent(
-        self, name: str, *, accepts: type[In], **options: Unpack[Options]
+        self, name: str, *, accepts: type[In], **options: Unpack[AgentOptions]
     ) -> Callable[[Callable[[In, Any], Any] | Callable[[In], Any]], Agent[In]]: ...
 
     @overload
     def agent(
-        self, name: str, *, accepts: type[In], kind: str, **options: Unpack[Options]
+        self, name: str, *, accepts: type[In], kind: str, **options: Unpack[AgentOptions]
     ) -> Callable[[Fn], Agent[In]]: ...
 
     @told
     def agent(
-        self, name: str, *, accepts: type[In], kind: str = "function", **options: Unpack[Options]
+        self, name: str, *, accepts: type[In], kind: str = "function", **options: Unpack[AgentOptions]
     ) -> Callable[[Any], Agent[In]]:
         """Declare an agent. By default it is a plain function, called as `fn(payload, ctx)` or `fn(payload)`.
 
@@ -105,17 +105,17 @@ class App:
         return declare
 
     @told
-    def langgraph(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
+    def langgraph(self, name: str, *, accepts: type[In], **options: Unpack[AgentOptions]) -> Callable[[Fn], Agent[In]]:
         """Declare an agent whose factory returns a LangGraph StateGraph, compiled graph or Pregel."""
         return self.agent(name, accepts=accepts, kind="langgraph", **options)
 
     @told
-    def crewai(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
+    def crewai(self, name: str, *, accepts: type[In], **options: Unpack[AgentOptions]) -> Callable[[Fn], Agent[In]]:
         """Declare an agent whose factory returns a CrewAI Crew or Flow."""
         return self.agent(name, accepts=accepts, kind="crewai", **options)
 
     @told
-    def autogen(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
+    def autogen(self, name: str, *, accepts: type[In], **options: Unpack[AgentOptions]) -> Callable[[Fn], Agent[In]]:
         """Declare an agent whose factory returns an AutoGen team or agent."""
         return self.agent(name, accepts=accepts, kind="autogen", **options)
 

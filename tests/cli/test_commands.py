@@ -389,8 +389,8 @@ def test_the_version_is_printed(cli: CommandLine) -> None:
 @pytest.mark.parametrize("arguments", [["submit", "bill", "{}", "--app"], ["worker", "--json"]])
 def test_a_warning_about_the_store_is_one_line(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "careless.py").write_text(
-        "import warnings\nimport batonpass as bp\nfrom batonpass.coordinator.safety import UnsafeStore\n"
-        "warnings.warn('100 % of the disk is a network', UnsafeStore)\napp = bp.App('careless')\n"
+        "import warnings\nimport batonpass as bp\n"
+        "warnings.warn('100 % of the disk is a network', bp.UnsafeStore)\napp = bp.App('careless')\n"
     )
     ran = process(*arguments, "careless:app", url=f"sqlite:///{tmp_path}/store.db", cwd=tmp_path)
     _, err = ran.communicate(timeout=30)

@@ -13,7 +13,6 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.safety import UnsafeStore
 from batonpass.coordinator.sqlite import disk
 from batonpass.coordinator.sqlite.file import warn_of_network
 from batonpass.coordinator.sqlite.schema import FOLDER, migrations
@@ -265,7 +264,7 @@ def test_a_file_that_is_cut_off(store: SqliteStore, path: Path) -> None:
 def test_a_network_file_system_is_warned_of(path: Path, tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"host:/export {tmp_path} nfs4 rw 0 0\n")
-    with pytest.warns(UnsafeStore, match=r"store.db is on a network file system \(nfs4\): .* or use Redis"):
+    with pytest.warns(bp.UnsafeStore, match=r"store.db is on a network file system \(nfs4\): .* or use Redis"):
         warn_of_network(str(path), mounts)
     mounts.write_text(f"/dev/sda1 {tmp_path} ext4 rw 0 0\n")
     with warnings.catch_warnings():

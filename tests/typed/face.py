@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, assert_type
 
+from typing_extensions import Unpack
+
 import batonpass as bp
 
 if TYPE_CHECKING:
@@ -241,3 +243,26 @@ async def asks(ctx: bp.Context, coordinator: bp.Coordinator) -> None:
             assert_type(one, bp.Event)
     await ctx.ask("go on?", answer=int)  # type: ignore[type-var]
     await ctx.ask("go on?", within=1)  # type: ignore[call-overload]
+
+
+async def wrapped(
+    coordinator: bp.Coordinator, topic: Topic, *, urgency: bp.Priority = "normal", **options: Unpack[bp.SubmitOptions]
+) -> bp.Job[Report]:
+    """A team's own submit: what it passes on has a name."""
+    busy: bp.OnBusy = "queue"
+    wait: bp.Duration = 60
+    options = {"delay": wait, "on_busy": busy, **options, "priority": urgency}
+    return await coordinator.submit("research", topic, returns=Report, **options)
+
+
+async def wrapped_inside(
+    ctx: bp.Context, wait: bp.Wait, failures: bp.Failures, unsure: bp.Unsure, **options: Unpack[bp.AskOptions]
+) -> None:
+    await ctx.fan_out([bp.Handoff("write", Notes(facts=[]))], wait=wait, failures=failures)
+    await ctx.effect("pay", fetch_facts, "rain", unsure=unsure)
+    await ctx.ask("go on?", **options)
+
+
+def declared(again: bp.Retries, where: bp.Isolation, how_long: bp.Memory, **options: Unpack[bp.AgentOptions]) -> None:
+    options = {"isolation": where, "memory": how_long, **options, "retries": again}
+    app.agent("again", accepts=Topic, **options)
