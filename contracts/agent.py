@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
+from .annotated import annotated_context
 from .arity import takes
 from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds, is_count
 from .contract import Contract, State, contract_ref
@@ -176,6 +177,15 @@ class Agent(Generic[In]):
             return
         if not (takes(self.fn, 2) or takes(self.fn, 1)):
             raise BadSetup(f"agent {self.name!r}: its function must take (payload, ctx), or (payload)")
+        kind, fitting, other = "a plain def", "SyncContext", "Context"
+        if inspect.iscoroutinefunction(self.fn):
+            kind, fitting, other = "an async def", other, fitting
+        if annotated_context(self.fn) == other:
+            raise BadSetup(
+                f"agent {self.name!r}: its function is {kind}, which gets a {fitting}, but its second parameter is "
+                f"annotated as {other}: annotate it as batonpass.{fitting}, or make it "
+                f"{'a plain' if fitting == 'Context' else 'an async'} def"
+            )
 
     def _check_isolation(self) -> None:
         if self.isolation not in (None, *get_args(Isolation)):
