@@ -14,11 +14,10 @@ from batonpass.contracts.errors import BatonpassError, JobError
 from batonpass.workers.logs import warn_by
 
 from .commands import Commands
-from .printing import shortened
+from .printing import line
 
 # A full or broken disk, when output is written. (Stores have their own words for it.)
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-_LONGEST = 1000  # characters of an error: what an agent raised may hold a whole document; `show` prints it all
 
 _ENVIRONMENT = """\b
 Environment:
@@ -35,7 +34,7 @@ Environment:
 Exit codes:
   0    Success
   1    The job did not complete; with `doctor`: something does not work
-  2    Bad input, or no store; one line says why
+  2    Bad input, or no store; one line says why. --json also prints errors, and what became of the job, as JSON
   130  Ctrl-C; what runs until then, such as `worker`, has code 0"""
 
 app = typer.Typer(
@@ -97,5 +96,5 @@ def _folder_is_gone() -> bool:
 
 
 def _stop(message: str, code: int) -> None:
-    typer.echo(f"batonpass: {shortened(' '.join(message.split()), _LONGEST)}", err=True)
+    typer.echo(f"batonpass: {line(message)}", err=True)
     sys.exit(code)

@@ -9,6 +9,11 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from batonpass.contracts.errors import BatonpassError, JobError
+
+from .failure import failure
+from .printing import AS_JSON, print_json
+
 _OURS = {
     "worker": "worker:worker",
     "submit": "jobs:submit",
@@ -67,6 +72,15 @@ class Commands(TyperGroup):
             except ImportError as error:  # another package's trouble must not take our commands away
                 typer.echo(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
         return list(self.commands)
+
+    def invoke(self, ctx: Any) -> Any:
+        """With --json, programs are told about an error as JSON. (If it is about a job's end, they got the job.)"""
+        try:
+            return super().invoke(ctx)
+        except BatonpassError as error:
+            if ctx.meta.get(AS_JSON) and not isinstance(error, JobError):
+                print_json(failure(error), indent=None)  # in a line, because lines may come before it
+            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Options that all commands take may also stand before the command's name. The command gets them."""

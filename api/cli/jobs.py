@@ -11,7 +11,15 @@ from typing import Annotated, Any, cast
 import typer
 
 from batonpass.contracts import jsonable
-from batonpass.contracts.errors import BadSetup, ContractViolation, Corrupted, NotFound, ResultTimeout, Unavailable
+from batonpass.contracts.errors import (
+    BadSetup,
+    ContractViolation,
+    Corrupted,
+    JobError,
+    NotFound,
+    ResultTimeout,
+    Unavailable,
+)
 from batonpass.contracts.job import JobInfo, JobState, OnBusy, Priority
 from batonpass.contracts.names import is_id
 from batonpass.contracts.options import SubmitOptions
@@ -90,7 +98,12 @@ def submit(
             print_json({"id": job.id}) if as_json else typer.echo(job.id)
             return
         typer.echo(f"job {job.id}", err=True)
-        result = _awaited(job, patience)
+        try:
+            result = _awaited(job, patience)
+        except JobError:
+            if as_json:
+                print_json(_job(coordinator, job.id))
+            raise
         print_json(result if not hasattr(result, "values_") else dict(result))
 
 

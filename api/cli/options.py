@@ -19,6 +19,8 @@ from batonpass.contracts.guard import Guard
 from batonpass.coordinator.connection import Connection, connect
 from batonpass.coordinator.urls import DEFAULT_URL, VARIABLE, file_of, open_store
 
+from .printing import AS_JSON
+
 DEFAULT_STORE = DEFAULT_URL
 DEFAULT_NAMESPACE: str | None = None
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -61,7 +63,15 @@ Types = Annotated[
     list[str] | None,
     typer.Option(help="Only these types, e.g. job.failed,job.retrying or job.*; separated by commas; repeatable"),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
+
+
+def _noted(context: typer.Context, as_json: bool) -> bool:
+    """Whether a command prints JSON, kept for errors: `Commands` tells these as JSON, too."""
+    context.meta[AS_JSON] = as_json
+    return as_json
+
+
+Json = Annotated[bool, typer.Option("--json", callback=_noted, help="Print JSON")]
 
 
 def listed(texts: Sequence[str] | None) -> list[str]:

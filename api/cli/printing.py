@@ -11,7 +11,9 @@ import typer
 
 from batonpass.contracts.jsonable import as_json
 
+AS_JSON = "batonpass.as_json"  # what a command's context has if the command prints JSON
 _LONGEST = 200  # characters of a text in a table
+_LONGEST_LINE = 1000  # characters: an error may quote a whole document, which an agent raised or a caller sent
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
@@ -51,6 +53,11 @@ def cell(value: Any) -> str:
     if isinstance(value, datetime):
         return moment(value)
     return " ".join(str(value).split())
+
+
+def line(text: str) -> str:
+    """A text in one line, without its end if it is long."""
+    return shortened(" ".join(text.split()), _LONGEST_LINE)
 
 
 def shortened(text: str, longest: int) -> str:

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 import logging
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from batonpass.cli.printing import shortened
+from batonpass.cli.failure import needed, wrong_fields
+from batonpass.cli.printing import line
 from batonpass.contracts.errors import (
     BadSetup,
     BatonpassError,
     Conflict,
     ContractViolation,
-    KeyConflict,
     NotFound,
     Refused,
     Unavailable,
@@ -31,7 +31,6 @@ from batonpass.coordinator.coded.codec import MissingKey
 from batonpass.coordinator.refusals import Denied, Elsewhere
 
 _log = logging.getLogger("batonpass.service")
-_LONGEST = 1000  # characters of one text: it may quote what was sent
 _STATUS: Mapping[type[BatonpassError], int] = {
     MissingKey: 500,
     Denied: 500,
@@ -107,28 +106,16 @@ def problem_of(error: BatonpassError) -> Problem:
     """One of our errors as a problem. What no caller can fix (a missing key or permission, damaged records, a store's
     file that was deleted) is the service's own fault: 500."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-    fields: Sequence[str] = ()
+    fields, more = wrong_fields(error), dict(needed(error))
     if isinstance(error, BadRequest):
-        status = error.status
+        status, fields = error.status, tuple(map(line, error.fields))
+        more |= {"after": error.after} if error.after else {}
     if isinstance(error, Unreachable) and error.lasting:
         status = 500
-    if isinstance(error, BadRequest | ContractViolation):
-        fields = error.fields
-    return Problem(status, _line(str(error)), tuple(map(_line, fields)), dict(_more(error)))
-
-
-def _more(error: BatonpassError) -> Iterator[tuple[str, str]]:
-    if isinstance(error, KeyConflict) and error.job_id:
-        yield "job_id", error.job_id
-    if isinstance(error, BadRequest) and error.after:
-        yield "after", error.after
+    return Problem(status, line(str(error)), fields, more)
 
 
 def unrouted(error: Exception) -> Problem:
     """An unknown path or method as a problem."""
     assert isinstance(error, HTTPException)
     return Problem(error.status_code, _WORDS.get(error.status_code, str(error.detail)), headers=error.headers or {})
-
-
-def _line(text: str) -> str:
-    return shortened(" ".join(text.split()), _LONGEST)

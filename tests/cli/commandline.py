@@ -35,11 +35,13 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """The one line on standard error of a command that refused."""
-        assert (self.code, self.out) == (2, ""), self
+        """The one line on standard error of a command that refused. With --json, its output says the same."""
+        assert self.code == 2, self
         [line] = self.err.splitlines()
         assert line.startswith("batonpass: "), self
-        return line.removeprefix("batonpass: ")
+        said = line.removeprefix("batonpass: ")
+        assert not self.out or self.json["error"] == said, self
+        return said
 
 
 class CommandLine:

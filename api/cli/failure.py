@@ -1,0 +1,30 @@
+"""Failure: what programs are told about an error, on the command line with --json and over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from batonpass.contracts.errors import BatonpassError, ContractViolation, Corrupted, KeyConflict, Trimmed
+
+from .printing import line
+
+
+def failure(error: BatonpassError) -> dict[str, Any]:
+    """One line, what is wrong where, and what a program needs to continue."""
+    return {"error": line(str(error)), "fields": list(wrong_fields(error)), **dict(needed(error))}
+
+
+def wrong_fields(error: BatonpassError) -> tuple[str, ...]:
+    """What is wrong where, as `field: what is wrong`."""
+    return tuple(map(line, error.fields)) if isinstance(error, ContractViolation) else ()
+
+
+def needed(error: BatonpassError) -> Iterator[tuple[str, str]]:
+    """The first job that has a key, or the cursor to continue from, by name."""
+    if isinstance(error, KeyConflict) and error.job_id:
+        yield "job_id", error.job_id
+    if isinstance(error, Trimmed):
+        yield "after", error.first_available
+    if isinstance(error, Corrupted) and error.after:
+        yield "after", error.after
