@@ -146,8 +146,8 @@ class Context(BaseContext):
         `fn` runs, it runs again.
 
         A step is identified by its name and how often that name was used. If you use a name concurrently, or inside a
-        framework's agent, give a `key` that is unique in this hop. Raises `StepMismatch` if the step was recorded with
-        other arguments.
+        framework's agent, give a `key` that is unique in this hop: the same name and key with the same arguments return
+        the recorded result, also in the same run. Raises `StepMismatch` if the step was recorded with other arguments.
         """
         check_function(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
@@ -241,10 +241,11 @@ class Context(BaseContext):
         outcome.
 
         The effect is recorded before it starts, and again with its result. A resumed hop returns the recorded result.
-        `key` identifies it among the effects of this hop. If it started and its outcome is unknown, because the process
-        died or `fn` raised, `unsure` decides: "stop" raises `Ambiguous` (the job becomes a dead letter), "ask" asks a
-        person (in plain functions), "repeat" calls `fn` again. If `fn` knows that nothing happened, it should raise
-        `bp.NotDone`. If the service accepts an idempotency key, give it `ctx.effect_key(key)`.
+        `key` identifies it among the effects of this hop: a second call with it returns the recorded result. If it
+        started and its outcome is unknown, because the process died or `fn` raised, `unsure` decides: "stop" raises
+        `Ambiguous` (the job becomes a dead letter), "ask" asks a person (in plain functions), "repeat" calls `fn`
+        again. If `fn` knows that nothing happened, it should raise `bp.NotDone`. If the service accepts an idempotency
+        key, give it `ctx.effect_key(key)`.
         """
 
         check_function(f"effect {key!r}", fn)

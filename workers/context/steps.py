@@ -65,6 +65,7 @@ class Steps:
         self._own_state = own_state
         self._counts: dict[str, int] = {}
         self._running: set[str] = set()
+        self._called: set[str] = set()  # the keys of the steps that this run has called
         self._done: dict[str, Recorded] = {}
         # The question that suspended this hop, and its digest (None: any), until its answer is recorded.
         self.asking: tuple[str, bytes | None] | None = None
@@ -142,9 +143,15 @@ class Steps:
             self._running.add(name)
         elif recorded.digest is not None and not same(recorded.digest, digest, arguments):
             raise self._mismatch(full)
+        self._called.add(full)
         return full, digest, recorded
 
     def _mismatch(self, full: str) -> StepMismatch:
+        if full in self._called:
+            return StepMismatch(
+                f"step {full!r} of job {self._session.job_id} was already called in this run, with other arguments: "
+                "give each call its own key"
+            )
         return StepMismatch(
             f"step {full!r} of job {self._session.job_id} is recorded with other arguments: replayed code must "
             "call its steps in the same order with the same arguments. If you changed the code, rename the changed "
