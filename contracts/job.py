@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from .contract import ContractRef
 from .guard import Guard, Spent
@@ -25,8 +25,26 @@ PRIORITIES: Mapping[int, Priority] = {stored: name for name, stored in BANDS.ite
 OnBusy: TypeAlias = Literal["reject", "queue", "interrupt", "rollback"]
 
 
-# Why a job failed that went on without enough of its children.
-CHILDREN = "children"
+# Why a job failed. (A newer release may know more reasons.)
+FailureReason: TypeAlias = Literal[
+    "attempts",  # its policy's attempts are used up
+    "permanent",  # no policy allows another attempt
+    "out_of_time",  # its policy's time is used up
+    "contract",
+    "refused",  # by the context or an adapter
+    "unknown_agent",
+    "ambiguous",
+    "unanswered",
+    "children",  # it went on without enough of them
+    "chain_guard",
+    "poison",
+    "corrupted",
+    "expired",
+    "deadline",
+    "imported",  # it had not ended elsewhere
+]
+FAILURE_REASONS: tuple[FailureReason, ...] = get_args(FailureReason)
+CHILDREN: FailureReason = "children"
 
 
 class JobState(StrEnum):
@@ -77,10 +95,7 @@ class JobInfo:
     """A job as it was at one moment.
 
     - `reason` explains the state. Submitted: "ready", "retry_at", "scheduled", "thread_busy", "limited",
-      "rate_limited". Working: "waiting_children". Input_required: "question". Failed: "attempts", "permanent" or
-      "out_of_time" (its `Retry`), "contract", "refused" (by the context or an adapter), "unknown_agent", "ambiguous",
-      "unanswered", "children", "chain_guard", "poison", "corrupted", "expired", "deadline",
-      "imported" (it had not ended elsewhere).
+      "rate_limited". Working: "waiting_children". Input_required: "question". Failed: a `FailureReason`.
     - `hop` counts visits at agents from 0. `attempt` counts attempts of this hop from 1, and `crashes` the workers that
       died or went silent in it. `path` lists the agents visited so far, with the current one.
     - `question` is what an input_required job asks. `error` is the last error's text.

@@ -1,6 +1,12 @@
-"""The agents command."""
+"""The agents command, and what others say about agents."""
 
 from __future__ import annotations
+
+from collections.abc import Sized
+
+import typer
+
+from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import print_json, print_table
@@ -17,3 +23,13 @@ def agents(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPAC
         ("AGENT", "ACCEPTS", "ALSO READS", "APP", "KIND"),
         [(each.name, each.accepts, ", ".join(map(str, each.reads)) or "-", each.app, each.kind) for each in found],
     )
+
+
+def tell_undeclared(coordinator: SyncCoordinator, agent: str | None, found: Sized) -> None:
+    """If nothing was found for an agent, say so if there is no such agent. (It is no error: a worker may come.)"""
+    if agent is None or found:
+        return
+    declared = [each.name for each in coordinator.agents()]
+    if agent not in declared:
+        known = f"those declared are {', '.join(declared)}" if declared else "none is declared here"
+        typer.echo(f"batonpass: there is no agent {agent!r}: {known}", err=True)

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from batonpass.contracts.errors import BadSetup, NotFound
-from batonpass.contracts.job import CHILDREN, JobInfo, JobState
+from batonpass.contracts.job import CHILDREN, FailureReason, JobInfo, JobState
 from batonpass.coordinator.sync_client import SyncCoordinator
 
+from .agents import tell_undeclared
 from .jobs import described, mapping, unreadable
 from .options import (
     DEFAULT_NAMESPACE,
@@ -28,7 +29,7 @@ from .places import Assignment, edited, root
 from .printing import print_json, print_table, tell_unreadable
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
-Reason = Annotated[str | None, typer.Option(help="Only with this reason: attempts, contract, poison ...")]
+Reason = Annotated[FailureReason | None, typer.Option(help="Only those that failed for this reason")]
 
 
 def dead_letters(
@@ -43,6 +44,7 @@ def dead_letters(
     """List failed jobs, the last to fail first. `show JOB` has details, `redrive` retries, `delete JOB` drops one."""
     with opened(store, namespace) as coordinator:
         found = coordinator.dead_letters(agent=agent, reason=reason, limit=limit, before=before)
+        tell_undeclared(coordinator, agent, found)
     if as_json:
         print_json([described(info) for info in found])
         return
@@ -77,6 +79,7 @@ def redrive(
     with opened(store, namespace) as coordinator:
         letters = [] if jobs else coordinator.dead_letters(limit=2**31)
         wanted = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
+        tell_undeclared(coordinator, agent, wanted)
         found = {info.id for info in wanted}
         left, waits = (_only(each, found) for each in _held_back(coordinator, letters))
         chosen = jobs or [info.id for info in letters if info.id in found and info.id not in {*left, *waits}]

@@ -12,6 +12,7 @@ import typer
 
 from batonpass.contracts.errors import BadSetup
 
+from .agents import tell_undeclared
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened, read_json
 from .printing import cell, print_json, print_table, tell_unreadable
 
@@ -28,6 +29,7 @@ def inbox(
     """List open questions to people, oldest first."""
     with opened(store, namespace) as coordinator:
         found = coordinator.inbox(assignee=assignee, agent=agent, limit=limit, after=after)
+        tell_undeclared(coordinator, agent, found)
     tell_unreadable("job", [item.job for item in found if item.unreadable])
     if as_json:
         print_json([item.as_dict() for item in found])

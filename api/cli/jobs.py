@@ -26,6 +26,7 @@ from batonpass.contracts.options import SubmitOptions
 from batonpass.coordinator.job import SyncJob
 from batonpass.coordinator.sync_client import SyncCoordinator
 
+from .agents import tell_undeclared
 from .options import (
     DEFAULT_NAMESPACE,
     DEFAULT_STORE,
@@ -141,6 +142,7 @@ def jobs(
     """List jobs, newest first."""
     with opened(store, namespace) as coordinator:
         found = coordinator.jobs(state=state, agent=agent, parent=parent, limit=limit, before=before)
+        tell_undeclared(coordinator, agent, found)
     if as_json:
         print_json([described(info) for info in found])
         return

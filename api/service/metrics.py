@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from batonpass.contracts import event as kinds
+from batonpass.contracts.job import FAILURE_REASONS
 
 from .standing import Standing
 from .tally import BUCKETS, Tally, Times
@@ -22,10 +23,6 @@ _OF_AGENTS = (
     *(kinds.CANCELED, kinds.RELEASED, kinds.CRASHED, kinds.LEASE_EXPIRED, kinds.SAVED, kinds.NOT_SCHEDULED),
 )
 _OF_NOBODY = (kinds.REWOUND,)
-_REASONS = (
-    *("ambiguous", "attempts", "chain_guard", "children", "contract", "corrupted", "deadline", "expired"),
-    *("out_of_time", "permanent", "poison", "refused", "unanswered", "unknown_agent"),
-)
 
 
 def exposition(standing: Standing, tally: Tally) -> bytes:
@@ -92,7 +89,7 @@ class _Read(Collector):
     def _failed(self) -> Metric:
         told = "Jobs that failed since this service was first asked, by their agent and the reason"
         counted = CounterMetricFamily("batonpass_jobs_failed", told, labels=["agent", "reason"])
-        none = {(each.agent, reason): 0 for each in self._standing.agents for reason in _REASONS}
+        none = {(each.agent, reason): 0 for each in self._standing.agents for reason in FAILURE_REASONS}
         for labels, number in {**none, **self._tally.failures}.items():
             counted.add_metric(labels, number)
         return counted

@@ -9,7 +9,7 @@ from typing import Any
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup, WrongState
 from ...contracts.guard import Guard
-from ...contracts.job import JobInfo, JobState
+from ...contracts.job import FAILURE_REASONS, JobInfo, JobState
 from ...contracts.names import mint, partition_of
 from ..blobs import open_envelope, seal_blob, seal_envelope
 from ..book import Book, target
@@ -31,6 +31,8 @@ def page(
     agent: str | Agent[Any] | None, reason: str | None, limit: int, before: str | None = None
 ) -> Call[list[JobInfo]]:
     """Failed jobs, the last to fail first."""
+    if reason is not None and reason not in FAILURE_REASONS:
+        raise BadSetup(f"reason={reason!r}, but it must be one of {', '.join(FAILURE_REASONS)}")
     whose = name_wanted(agent)
     count(limit, "limit")
     found: list[JobInfo] = []

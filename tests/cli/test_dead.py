@@ -111,6 +111,20 @@ def test_lists(run: CommandLine, dead: list[str]) -> None:
     assert listed(run) == dead[1:]
 
 
+def test_a_mistyped_filter_is_noticed(run: CommandLine) -> None:
+    """An empty list would be taken for good news."""
+    for command in (("dead-letters",), ("redrive", "--all")):
+        refused = run(*command, "--reason", "ambigous")
+        assert (refused.code, refused.out) == (2, "")
+        assert "'ambigous' is not one of" in refused.err
+        assert "'ambiguous'" in refused.err
+    for command in (("dead-letters",), ("redrive", "--all"), ("jobs",), ("inbox",)):
+        told = run(*command, "--agent", "bil")
+        assert (told.code, told.err.count("\n")) == (0, 1)
+        assert "there is no agent 'bil': those declared are any order, any orders, bill, order, orders" in told.err
+        assert run(*command, "--agent", "bill").err == ""
+
+
 def test_show_tells_what_went_wrong_and_where_it_would_go_on(run: CommandLine, dead: list[str]) -> None:
     told = run("show", dead[0]).out
     with bp.connect(run.url) as coordinator:

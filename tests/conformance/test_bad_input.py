@@ -200,6 +200,7 @@ def test_values_without_names(bench: Bench, call: Callable[[Any, Any], Any]) -> 
         (lambda face: face.declare("desk:app"), "'desk:app' is not a batonpass.App"),
         (lambda face: face.backup(5), "5 is not the path of a file to write"),
         (lambda face: face.jobs(agent=5), "5 is not an agent: give an agent's name"),
+        (lambda face: face.dead_letters(reason="ambigous"), "reason='ambigous', but it must be one of .*, ambiguous,"),
     ],
 )
 def test_what_is_of_the_wrong_type(bench: Bench, call: Callable[[Any], Any], complaint: str) -> None:

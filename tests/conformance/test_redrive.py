@@ -219,6 +219,12 @@ def test_dead_letters_the_last_to_fail_first(bench: Bench) -> None:
     assert dead(bench) == [jobs[1], *jobs[3:]]
 
 
+def test_a_dead_letter_with_a_newer_releases_reason_is_listed(bench: Bench) -> None:
+    job_id = bench.submit()
+    bench.do(c.Fail(bench.take(), "boom", "reason of tomorrow"))
+    assert dead(bench) == [job_id]
+
+
 def test_a_poisoned_job_is_one(bench: Bench) -> None:
     job_id = bench.submit()
     while bench.job(job_id).state != "failed":

@@ -23,7 +23,7 @@ from ...contracts.errors import (
     UnknownAgent,
 )
 from ...contracts.handoff import Envelope, Handoff
-from ...contracts.job import CHILDREN
+from ...contracts.job import CHILDREN, FailureReason
 from ...contracts.outcome import Finished, Rejected, Suspended
 from ...contracts.retry import policy_for
 from ...coordinator.blobs import seal_blob
@@ -40,7 +40,7 @@ from .refused_handoffs import Held, Onward, OverLimit, allowed
 from .transcript import onward_transcript
 
 # The reasons for errors that would come back with every attempt. The first that fits counts.
-_LASTING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+_LASTING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], FailureReason], ...] = (
     ((OverLimit, OverBudget), "chain_guard"),
     (ContractViolation, "contract"),
     (UnknownAgent, "unknown_agent"),
@@ -51,7 +51,7 @@ _LASTING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     ((Refused, StepMismatch), "refused"),
 )
 # The reasons for which a hop's attempts have run out.
-ATTEMPTS_OVER = ("attempts", "permanent", "out_of_time")
+ATTEMPTS_OVER: tuple[FailureReason, ...] = ("attempts", "permanent", "out_of_time")
 # Characters of an error's text to keep, with the job and in an event for each attempt.
 _LONGEST = 10_000
 
