@@ -55,7 +55,8 @@ class History:
         """List the thread's checkpoints without their state, newest first.
 
         For the next page, pass the last checkpoint's id as `before`. The other arguments filter: `context` matches
-        checkpoints that have (at least) these values, `named` those with a name.
+        checkpoints that have (at least) these values, `named` those with a name. `framework` is "python" for plain
+        functions (agents of the kind "function").
         """
         wanted = travel.Wanted(name_wanted(agent), step, framework, job, context or {}, named)
         return await adrive(self.store, travel.timeline(thread, limit, before, wanted))

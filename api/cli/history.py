@@ -22,7 +22,9 @@ def timeline(
     before: Annotated[str | None, typer.Option(help="Only checkpoints older than this one")] = None,
     agent: Annotated[str | None, typer.Option(help="Only checkpoints of this agent")] = None,
     step: Annotated[str | None, typer.Option(help="Only checkpoints of this step")] = None,
-    framework: Annotated[str | None, typer.Option(help="Only checkpoints of this framework")] = None,
+    framework: Annotated[
+        str | None, typer.Option(help="Only checkpoints of this framework; python: of plain functions")
+    ] = None,
     context: Annotated[
         list[str] | None, typer.Option(metavar="NAME=JSON", help="Only checkpoints whose context has this value")
     ] = None,

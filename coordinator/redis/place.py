@@ -54,6 +54,9 @@ _OPTIONS: dict[str, Callable[[str], Any]] = {
     "ssl_password": str,
 }
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+_OF_SENTINEL = ("sentinel_username", "sentinel_password")
+# What else a URL may have.
+_OTHERS = ("events", "namespace", "replicas", *_OF_SENTINEL, "partitions (in a cluster)")
 # After so many seconds of silence the kernel probes a connection. That keeps firewalls from forgetting it, and closes
 # it if nobody answers. (The client library would send PING, which a server with a full disk answers with an error.)
 _SILENT = 30
@@ -187,11 +190,7 @@ def read_place(url: str) -> Place:
 def _read(parts: SplitResult) -> Place:
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     replicas = _number(options.pop("replicas", "0"), "replicas")
-    of_sentinel = {
-        name.removeprefix("sentinel_"): options.pop(name)
-        for name in ("sentinel_username", "sentinel_password")
-        if name in options
-    }
+    of_sentinel = {name.removeprefix("sentinel_"): options.pop(name) for name in _OF_SENTINEL if name in options}
     watched = parts.scheme.endswith("+sentinel")
     login, _, hosts = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
@@ -227,7 +226,7 @@ def _number(text: str, name: str) -> int:
 def _option(name: str, value: str, scheme: str) -> Any:
     read = _OPTIONS.get(name)
     if read is None:
-        raise ValueError(f"there is no option {name!r}: it may have {', '.join(_OPTIONS)} and replicas")
+        raise ValueError(f"there is no option {name!r}: it may have {', '.join((*_OPTIONS, *_OTHERS))}")
     if name.startswith("ssl_"):
         if not scheme.startswith("rediss"):
             raise ValueError(f"{name} is for TLS: write rediss:// instead of redis://")

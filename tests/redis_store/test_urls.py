@@ -48,6 +48,7 @@ def test_what_a_url_says() -> None:
         ("redis://localhost/1/2", "'1/2' is not a database"),
         ("redis://localhost:70000", "Port out of range"),
         ("redis://localhost?frob=1", "there is no option 'frob'"),
+        ("redis://localhost?namespaces=a", "it may have .*, events, namespace, replicas, .*, partitions"),
         ("redis://localhost?decode_responses=1", "there is no option 'decode_responses'"),
         ("redis://localhost?replicas=many", "replicas=many is not a number"),
         ("redis://localhost?socket_timeout=long", "could not convert string to float"),
