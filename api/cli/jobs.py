@@ -20,13 +20,13 @@ from batonpass.contracts.errors import (
     ResultTimeout,
     Unavailable,
 )
-from batonpass.contracts.job import JobInfo, JobState, OnBusy, Priority
+from batonpass.contracts.job import JobInfo, JobState, OnBusy
 from batonpass.contracts.names import is_id
-from batonpass.contracts.options import SubmitOptions
 from batonpass.coordinator.job import SyncJob
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .agents import tell_undeclared
+from .job_options import At, Deadline, Delay, Expires, Key, KeyTtl, Rank, Trace, job_options
 from .options import (
     DEFAULT_NAMESPACE,
     DEFAULT_STORE,
@@ -38,12 +38,8 @@ from .options import (
     PayloadText,
     Store,
     duration,
-    guarded,
-    header,
-    moment,
     opened,
     read_json,
-    seconds,
 )
 from .printing import cell, print_json, print_table, tell_unreadable
 
@@ -53,23 +49,16 @@ _PATIENCE = 3.0  # seconds of --wait after which it says what it waits for
 def submit(
     agent: AgentName,
     payload: PayloadText,
-    key: Annotated[str | None, typer.Option(help="Idempotency key: a known key returns the first job")] = None,
+    key: Key = None,
+    key_ttl: KeyTtl = None,
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of a new one")] = None,
-    delay: Annotated[str, typer.Option(metavar="TIME", help="Start after this long: seconds, or 90s, 5m, 12h")] = "0",
-    at: Annotated[str | None, typer.Option(help="Start at this time, e.g. 2031-05-01T09:00+02:00")] = None,
-    priority: Annotated[Priority, typer.Option(help="Run before or after other jobs, at every agent")] = "normal",
-    expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Fail if no worker starts it within this long: as --delay")
-    ] = None,
-    deadline: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Fail if it has not ended within this long, or by a time like --at"),
-    ] = None,
+    delay: Delay = None,
+    at: At = None,
+    priority: Rank = None,
+    expires: Expires = None,
+    deadline: Deadline = None,
     guard: GuardText = None,
-    trace: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HEADER=VALUE", help="The caller's trace context, e.g. traceparent=00-...; repeatable"),
-    ] = None,
+    trace: Trace = None,
     on_busy: Annotated[
         OnBusy, typer.Option(help="If another job runs on --thread: be refused, wait for it, or cancel it")
     ] = "reject",
@@ -87,13 +76,19 @@ def submit(
         raise BadSetup("--timeout needs --wait")
     values = mapping(payload)
     patience = None if timeout is None else duration(timeout, "--timeout")
+    options = job_options(
+        key=key,
+        key_ttl=key_ttl,
+        delay=delay,
+        at=at,
+        priority=priority,
+        expires=expires,
+        deadline=deadline,
+        guard=guard,
+        trace=trace,
+    )
+    options |= {"thread": thread, "on_busy": on_busy}
     with opened(store, namespace, app) as coordinator:
-        options: SubmitOptions = {"key": key, "thread": thread, "priority": priority, "on_busy": on_busy}
-        options |= _times(delay, at, expires, deadline)
-        if guard is not None:
-            options["guard"] = guarded(guard)
-        if trace:
-            options["trace"] = dict(map(header, trace))
         job = coordinator.submit(agent, values, **options)
         if not wait:
             print_json({"id": job.id}) if as_json else typer.echo(job.id)
@@ -106,16 +101,6 @@ def submit(
                 print_json(_job(coordinator, job.id))
             raise
         print_json(result if not hasattr(result, "values_") else dict(result))
-
-
-def _times(delay: str, at: str | None, expires: str | None, deadline: str | None) -> SubmitOptions:
-    options: SubmitOptions = {"delay": duration(delay, "--delay"), "at": moment(at, "--at") if at else None}
-    if expires is not None:
-        options["expires"] = duration(expires, "--expires")
-    if deadline:
-        left = seconds(deadline)
-        options["deadline"] = moment(deadline, "--deadline", also="seconds, or ") if left is None else left
-    return options
 
 
 def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:
