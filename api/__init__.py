@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from batonpass.contracts.handoff import Handoff
     from batonpass.contracts.inbox import Asks, InboxItem
     from batonpass.contracts.job import Children, JobInfo, JobState, Lease, OnBusy, Priority
-    from batonpass.contracts.options import AskOptions, SubmitOptions
+    from batonpass.contracts.options import AskOptions, JobOptions, SubmitOptions
     from batonpass.contracts.part import Part
     from batonpass.contracts.retry import Retries, Retry
     from batonpass.contracts.schedule import CatchUp, Schedule
@@ -157,6 +157,7 @@ __all__ = [
     "JobError",
     "JobFailed",
     "JobInfo",
+    "JobOptions",
     "JobRejected",
     "JobState",
     "JsonFiles",
@@ -239,7 +240,7 @@ _HOMES = {
     "contracts.handoff": "Handoff",
     "contracts.inbox": "Asks InboxItem",
     "contracts.job": "Children JobInfo JobState Lease OnBusy Priority",
-    "contracts.options": "AskOptions SubmitOptions",
+    "contracts.options": "AskOptions JobOptions SubmitOptions",
     "contracts.part": "Part",
     "contracts.retry": "Retries Retry",
     "contracts.schedule": "CatchUp Schedule",

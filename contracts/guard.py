@@ -42,9 +42,10 @@ class Guard:
       that loops between draft and review too often.
     - `tokens` and `cost` are what all hops together may use (`ctx.spend`). None means no limit.
 
-    A fork, or a job that a client hands off, is a new job with its own guard. Each child of a fan-out may use what is
-    left. What children used counts when they are joined. For those that end later, it counts before the job continues.
-    (If a child was canceled, or ran out of workers or time, what it used since its last write is not known.)
+    A fork, or a job that a client hands off, is a new job with its own guard (`fork(..., guard=)`). Each child of a
+    fan-out may use what is left. What children used counts when they are joined. For those that end later, it counts
+    before the job continues. (If a child was canceled, or ran out of workers or time, what it used since its last write
+    is not known.)
     """
 
     hops: int = 50

@@ -1,4 +1,4 @@
-"""Options: what `submit` and `ctx.ask` take besides their main arguments."""
+"""Options: what `submit`, `fork`, `hand_off` and `ctx.ask` take besides their main arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,22 @@ from .guard import Guard
 from .job import OnBusy, Priority
 
 
-class SubmitOptions(TypedDict, total=False):
+class JobOptions(TypedDict, total=False):
+    """Options of a job that continues from a checkpoint (`fork`, `hand_off`): those of `submit`, without the ones about
+    its thread, because such a job has its own. See `SubmitOptions`."""
+
+    key: str | None
+    key_ttl: Duration
+    delay: Duration
+    at: datetime | None
+    priority: Priority
+    expires: Duration | None
+    deadline: Duration | datetime | None
+    guard: Guard
+    trace: Mapping[str, str] | None
+
+
+class SubmitOptions(JobOptions, total=False):
     """Options of `submit`. Durations are seconds or a timedelta. Times need a time zone.
 
     - `key` makes the submit to this agent idempotent. The same key with the same payload returns the first job, until
@@ -37,16 +52,7 @@ class SubmitOptions(TypedDict, total=False):
       current context.
     """
 
-    key: str | None
-    key_ttl: Duration
     thread: str | None
-    delay: Duration
-    at: datetime | None
-    priority: Priority
-    expires: Duration | None
-    deadline: Duration | datetime | None
-    guard: Guard
-    trace: Mapping[str, str]
     on_busy: OnBusy
 
 

@@ -211,25 +211,6 @@ class Coordinator(Scheduling):
         found = await adrive(self.store, checkpoints.latest(self._bases, thread))
         return self.book.migrated(found) if found else None
 
-    async def hand_off(
-        self,
-        checkpoint_id: str,
-        *,
-        to: str | Agent[P],
-        payload: P | Mapping[str, Any] | None = None,
-        key: str | None = None,
-        trace: Mapping[str, str] | None = None,
-    ) -> Job[Any]:
-        """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent.
-
-        Without `payload` the agent gets the checkpoint's state, which must validate as the contract it accepts
-        (`batonpass.State` accepts any). Without `trace`, the job has the trace context of the checkpoint's job.
-        """
-        name = name_of(to)
-        call = checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, key, trace)
-        row = await adrive(self.store, call)
-        return Job(self.store, self.book, row.id, None)
-
     async def expire(self, checkpoint_id: str) -> None:
         """Delete one checkpoint now. Its neighbours stay. Refused if a running job would resume from it."""
         await adrive(self.store, checkpoints.expire(checkpoint_id))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from os import PathLike
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from anyio import to_thread
+from typing_extensions import Unpack
 
 from ..contracts.agent import Agent, name_of
 from ..contracts.bundle import BundleInfo
@@ -15,16 +16,20 @@ from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
 from ..contracts.duration import Duration
+from ..contracts.options import JobOptions
 from ..contracts.transcript import Transcript
 from . import bundling
 from .book import Book
 from .bundling import Progress
-from .calls import adrive, copies, edits, forks, retention, travel
+from .calls import adrive, checkpoints, copies, edits, forks, retention, travel
 from .calls.freeing import Freeing
-from .calls.inputs import name_wanted
+from .calls.inputs import contract_wanted, name_wanted
 from .job import Job
 from .parts.bases import Bases
 from .store import Store
+
+P = TypeVar("P", bound=Contract)
+R = TypeVar("R", bound=Contract)
 
 
 class History:
@@ -114,8 +119,22 @@ class History:
         state: Any = None,
         agent: str | Agent[Any],
         payload: Contract | Mapping[str, Any] | None = None,
-        key: str | None = None,
-        trace: Mapping[str, str] | None = None,
+        returns: type[R],
+        **options: Unpack[JobOptions],
+    ) -> Job[R]: ...
+
+    @overload
+    async def fork(
+        self,
+        checkpoint_id: str,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        state: Any = None,
+        agent: str | Agent[Any],
+        payload: Contract | Mapping[str, Any] | None = None,
+        returns: None = None,
+        **options: Unpack[JobOptions],
     ) -> Job[Any]: ...
 
     async def fork(
@@ -128,8 +147,8 @@ class History:
         agent: str | Agent[Any] | None = None,
         payload: Any = None,
         thread: str | None = None,
-        key: str | None = None,
-        trace: Mapping[str, str] | None = None,
+        returns: type[Contract] | None = None,
+        **options: Unpack[JobOptions],
     ) -> Checkpoint | Job[Any]:
         """Continue from a checkpoint in another way, with its state unchanged or edited. Storage is shared.
 
@@ -142,17 +161,60 @@ class History:
         conversation, as edited. It gets the conversation as its framework's messages, or in a plain function as
         `ctx.transcript`. The payload is `payload`, else the state if it fits the agent's contract, else, without an
         edit, the payload of the checkpoint's own agent. A tool call without a result is closed with a failed one. What
-        the framework can't represent is counted in `lost` of the job's first event. Without `trace`, the job has the
-        trace context of the checkpoint's job.
+        the framework can't represent is counted in `lost` of the job's first event. `returns` is the type of the
+        result. The options are those of `submit` without `thread` and `on_busy`: see `JobOptions`. Without `trace`, the
+        job has the trace context of the checkpoint's job.
         """
         edit = edits.Edit(changes or {}, append or {}, state)
-        forks.check(agent, payload, thread, trace)
+        forks.check(agent, payload, thread, returns, options)
         if agent is None:
-            call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)
+            call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, options.get("key"))
             return await adrive(self.store, call)
-        name = name_of(agent)
-        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, key, trace)
-        return Job(self.store, self.book, (await adrive(self.store, job)).id, None)
+        wanted, name = contract_wanted(returns), name_of(agent)
+        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, options)
+        return Job(self.store, self.book, (await adrive(self.store, job)).id, wanted)
+
+    @overload
+    async def hand_off(
+        self,
+        checkpoint_id: str,
+        *,
+        to: str | Agent[P],
+        payload: P | Mapping[str, Any] | None = None,
+        returns: type[R],
+        **options: Unpack[JobOptions],
+    ) -> Job[R]: ...
+
+    @overload
+    async def hand_off(
+        self,
+        checkpoint_id: str,
+        *,
+        to: str | Agent[P],
+        payload: P | Mapping[str, Any] | None = None,
+        returns: None = None,
+        **options: Unpack[JobOptions],
+    ) -> Job[Any]: ...
+
+    async def hand_off(
+        self,
+        checkpoint_id: str,
+        *,
+        to: str | Agent[P],
+        payload: P | Mapping[str, Any] | None = None,
+        returns: type[Contract] | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Job[Any]:
+        """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent.
+
+        Without `payload` the agent gets the checkpoint's state, which must validate as the contract it accepts
+        (`batonpass.State` accepts any). `returns` is the type of the result. The options are those of `submit` without
+        `thread` and `on_busy`: see `JobOptions`. Without `trace`, the job has the trace context of the checkpoint's
+        job.
+        """
+        wanted, name = contract_wanted(returns), name_of(to)
+        call = checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, options)
+        return Job(self.store, self.book, (await adrive(self.store, call)).id, wanted)
 
     async def rollback(self, thread: str, *, to: str) -> Checkpoint:
         """Go back to an earlier checkpoint of the thread, by id or name. A new checkpoint with its state becomes the

@@ -183,21 +183,6 @@ class SyncCoordinator(SyncScheduling):
         found = drive(self.store, checkpoints.latest(self._bases, thread))
         return self.book.migrated(found) if found else None
 
-    def hand_off(
-        self,
-        checkpoint_id: str,
-        *,
-        to: str | Agent[P],
-        payload: P | Mapping[str, Any] | None = None,
-        key: str | None = None,
-        trace: Mapping[str, str] | None = None,
-    ) -> SyncJob[Any]:
-        """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent."""
-        name = name_of(to)
-        call = checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, key, trace)
-        row = drive(self.store, call)
-        return SyncJob(self.store, self.book, row.id, None)
-
     def expire(self, checkpoint_id: str) -> None:
         """Delete one checkpoint now. Its neighbours stay. Refused if a running job would resume from it."""
         drive(self.store, checkpoints.expire(checkpoint_id))

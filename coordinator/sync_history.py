@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, overload
+from typing import Any, TypeVar, overload
+
+from typing_extensions import Unpack
 
 from ..contracts.agent import Agent, name_of
 from ..contracts.bundle import BundleInfo
@@ -12,16 +14,20 @@ from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
 from ..contracts.duration import Duration
+from ..contracts.options import JobOptions
 from ..contracts.transcript import Transcript
 from . import bundling
 from .book import Book
 from .bundling import Progress
-from .calls import copies, drive, edits, forks, retention, travel
+from .calls import checkpoints, copies, drive, edits, forks, retention, travel
 from .calls.freeing import Freeing
-from .calls.inputs import name_wanted
+from .calls.inputs import contract_wanted, name_wanted
 from .job import SyncJob
 from .parts.bases import Bases
 from .store import Store
+
+P = TypeVar("P", bound=Contract)
+R = TypeVar("R", bound=Contract)
 
 
 class SyncHistory:
@@ -100,8 +106,22 @@ class SyncHistory:
         state: Any = None,
         agent: str | Agent[Any],
         payload: Contract | Mapping[str, Any] | None = None,
-        key: str | None = None,
-        trace: Mapping[str, str] | None = None,
+        returns: type[R],
+        **options: Unpack[JobOptions],
+    ) -> SyncJob[R]: ...
+
+    @overload
+    def fork(
+        self,
+        checkpoint_id: str,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        state: Any = None,
+        agent: str | Agent[Any],
+        payload: Contract | Mapping[str, Any] | None = None,
+        returns: None = None,
+        **options: Unpack[JobOptions],
     ) -> SyncJob[Any]: ...
 
     def fork(
@@ -114,18 +134,54 @@ class SyncHistory:
         agent: str | Agent[Any] | None = None,
         payload: Any = None,
         thread: str | None = None,
-        key: str | None = None,
-        trace: Mapping[str, str] | None = None,
+        returns: type[Contract] | None = None,
+        **options: Unpack[JobOptions],
     ) -> Checkpoint | SyncJob[Any]:
         """Go on from a checkpoint in another way, with its state as it is or edited."""
         edit = edits.Edit(changes or {}, append or {}, state)
-        forks.check(agent, payload, thread, trace)
+        forks.check(agent, payload, thread, returns, options)
         if agent is None:
-            call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)
+            call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, options.get("key"))
             return drive(self.store, call)
-        name = name_of(agent)
-        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, key, trace)
-        return SyncJob(self.store, self.book, drive(self.store, job).id, None)
+        wanted, name = contract_wanted(returns), name_of(agent)
+        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, options)
+        return SyncJob(self.store, self.book, drive(self.store, job).id, wanted)
+
+    @overload
+    def hand_off(
+        self,
+        checkpoint_id: str,
+        *,
+        to: str | Agent[P],
+        payload: P | Mapping[str, Any] | None = None,
+        returns: type[R],
+        **options: Unpack[JobOptions],
+    ) -> SyncJob[R]: ...
+
+    @overload
+    def hand_off(
+        self,
+        checkpoint_id: str,
+        *,
+        to: str | Agent[P],
+        payload: P | Mapping[str, Any] | None = None,
+        returns: None = None,
+        **options: Unpack[JobOptions],
+    ) -> SyncJob[Any]: ...
+
+    def hand_off(
+        self,
+        checkpoint_id: str,
+        *,
+        to: str | Agent[P],
+        payload: P | Mapping[str, Any] | None = None,
+        returns: type[Contract] | None = None,
+        **options: Unpack[JobOptions],
+    ) -> SyncJob[Any]:
+        """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent."""
+        wanted, name = contract_wanted(returns), name_of(to)
+        call = checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, options)
+        return SyncJob(self.store, self.book, drive(self.store, call).id, wanted)
 
     def rollback(self, thread: str, *, to: str) -> Checkpoint:
         """Go back to an earlier checkpoint of the thread, by its id or name."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from batonpass.contracts.job import Priority
-from batonpass.contracts.options import SubmitOptions
+from batonpass.contracts.options import JobOptions
 
 from .options import duration, guarded, header, moment, seconds
 
@@ -46,9 +46,9 @@ def job_options(
     deadline: str | None,
     guard: str | None,
     trace: list[str] | None,
-) -> SubmitOptions:
-    """Those that are given, for `submit`."""
-    options: SubmitOptions = {}
+) -> JobOptions:
+    """Those that are given, as `submit` and `fork` take them."""
+    options: JobOptions = {}
     if key is not None:
         options["key"] = key
     if key_ttl is not None:

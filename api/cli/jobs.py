@@ -87,9 +87,8 @@ def submit(
         guard=guard,
         trace=trace,
     )
-    options |= {"thread": thread, "on_busy": on_busy}
     with opened(store, namespace, app) as coordinator:
-        job = coordinator.submit(agent, values, **options)
+        job = coordinator.submit(agent, values, thread=thread, on_busy=on_busy, **options)
         if not wait:
             print_json({"id": job.id}) if as_json else typer.echo(job.id)
             return

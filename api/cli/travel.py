@@ -11,9 +11,22 @@ import typer
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.diff import Diff
 from batonpass.contracts.errors import BadSetup
+from batonpass.coordinator.sync_client import SyncCoordinator
 
+from .job_options import At, Deadline, Delay, Expires, KeyTtl, Rank, Trace, job_options
 from .jobs import mapping
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Additions, Changes, Json, Namespace, Store, assignments, opened
+from .options import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_STORE,
+    Additions,
+    Changes,
+    GuardText,
+    Json,
+    Namespace,
+    Store,
+    assignments,
+    opened,
+)
 from .places import edited
 from .printing import print_json
 
@@ -70,28 +83,54 @@ def fork(
         str | None, typer.Option(help="Continue on this new thread (default: a branch of the same thread)")
     ] = None,
     key: Annotated[str | None, typer.Option(help="Idempotency key: a known key returns the first fork")] = None,
+    key_ttl: KeyTtl = None,
+    delay: Delay = None,
+    at: At = None,
+    priority: Rank = None,
+    expires: Expires = None,
+    deadline: Deadline = None,
+    guard: GuardText = None,
+    trace: Trace = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Continue from a checkpoint in another way: as a branch, a new thread, or a new job. Prints the new id."""
     given = None if payload is None else mapping(payload)
-    if given is not None and agent is None:
-        raise BadSetup("--payload needs --agent")
+    options = job_options(
+        key=key,
+        key_ttl=key_ttl,
+        delay=delay,
+        at=at,
+        priority=priority,
+        expires=expires,
+        deadline=deadline,
+        guard=guard,
+        trace=trace,
+    )
+    of_job = options.keys() - {"key"}
+    if given is not None:
+        of_job.add("payload")
+    if agent is None and of_job:
+        raise BadSetup(f"--{min(of_job).replace('_', '-')} needs --agent")
+    if agent is not None and thread is not None:
+        raise BadSetup("--agent makes a job, which has its own thread: leave out --thread")
     with opened(store, namespace) as coordinator:
         state = None
         if changes or additions:
             state = edited(coordinator.restore(checkpoint).state, assignments(changes), assignments(additions))
         if agent is None:
             made = coordinator.fork(checkpoint, state=state, thread=thread, key=key).id
-        elif thread is not None:
-            raise BadSetup("--agent makes a job, which has its own thread: leave out --thread")
         else:
-            job = coordinator.fork(checkpoint, state=state, agent=agent, payload=given, key=key)
-            made, first = job.id, next(coordinator.events(job=job.id), None)
-            if first is not None and (lost := first.data.get("lost")):
-                typer.echo(f"batonpass: agent {agent} can't represent all of it, left out (by count): {lost}", err=True)
+            made = coordinator.fork(checkpoint, state=state, agent=agent, payload=given, **options).id
+            _tell_lost(coordinator, made, agent)
     print_json({"id": made}) if as_json else typer.echo(made)
+
+
+def _tell_lost(coordinator: SyncCoordinator, job_id: str, agent: str) -> None:
+    first = next(coordinator.events(job=job_id), None)
+    if first is not None and (lost := first.data.get("lost")):
+        typer.echo(f"batonpass: agent {agent} can't represent all of it, left out (by count): {lost}", err=True)
 
 
 def rollback(

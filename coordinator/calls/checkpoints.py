@@ -12,6 +12,7 @@ from ...contracts.contract import State
 from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup, Conflict, ContractViolation, Corrupted, NotFound, ThreadBusy
 from ...contracts.names import is_id
+from ...contracts.options import JobOptions
 from ..book import Book
 from ..commands import Expire, Latest, Restore, Save
 from ..parts.bases import Bases
@@ -23,7 +24,7 @@ from ..snapshots import Opened, draft, open_row, saved, with_whole_state
 from . import Call, jobs
 from .again import as_drafted, kept
 from .freeing import Freeing
-from .inputs import identifier, mapping, milliseconds, text
+from .inputs import identifier, known, mapping, milliseconds, text
 
 # How often changes are applied anew to a thread to which others save at the same time.
 _TRIES = 20
@@ -168,15 +169,14 @@ def expire(checkpoint_id: str) -> Call[None]:
     yield Expire(checked(checkpoint_id))
 
 
-def hand_off(
-    book: Book, checkpoint_id: str, to: str, payload: object, key: str | None, trace: Mapping[str, str] | None
-) -> Call[JobRow]:
+def hand_off(book: Book, checkpoint_id: str, to: str, payload: object, options: JobOptions) -> Call[JobRow]:
     """Make a new job that goes on from a checkpoint. Without a payload, with its state."""
+    known(options, JobOptions, "hand_off")
     checkpoint = book.migrated((yield from restore(checkpoint_id)))
     if payload is None:
         payload = as_payload(book, to, checkpoint_id, checkpoint.state)
-    options = yield from jobs.traced_after(checkpoint.job, trace, key)
-    return (yield from jobs.submit(book, to, payload, options, origin=checkpoint_id))
+    traced = yield from jobs.traced_after(checkpoint.job, options)
+    return (yield from jobs.submit(book, to, payload, traced, origin=checkpoint_id))
 
 
 def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object:

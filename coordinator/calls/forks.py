@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...contracts.checkpoint import Checkpoint
@@ -10,6 +9,7 @@ from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, ContractViolation, Corrupted, KeyConflict, NotFound
 from ...contracts.handoff import Envelope
 from ...contracts.names import digest, home, is_id, mint
+from ...contracts.options import JobOptions
 from ...contracts.transcript_losses import Losses
 from ..blobs import open_envelope
 from ..book import Book
@@ -24,7 +24,7 @@ from ..transcripts import count_lost, saved_as, told, transcript_of
 from . import Call, jobs
 from .checkpoints import as_payload
 from .edits import Edit
-from .inputs import text
+from .inputs import known, text
 from .sources import drafts, placed, save, save_one, source_of
 from .travel import resolve
 
@@ -57,14 +57,18 @@ def fork(
     raise Corrupted(f"the store refuses a whole state of checkpoint {checkpoint_id}: its logs have changed")
 
 
-def check(agent: object, payload: object, thread: str | None, trace: object) -> None:
+def check(agent: object, payload: object, thread: str | None, returns: object, options: JobOptions) -> None:
     """Refuse what contradicts itself."""
-    if agent is not None and thread is not None:
-        raise BadSetup("give thread= or agent=, not both: an agent's job has its own thread")
-    if agent is None and trace is not None:
-        raise BadSetup("trace= is for the job of an agent=: a checkpoint has none")
-    if agent is None and payload is not None:
+    known(options, JobOptions, "fork")
+    if agent is not None:
+        if thread is not None:
+            raise BadSetup("give thread= or agent=, not both: an agent's job has its own thread")
+        return
+    if payload is not None:
         raise BadSetup("payload= is for the job of an agent=; a checkpoint takes changes=, append= or state=")
+    of_job = {name for name, value in options.items() if value is not None and name != "key"}
+    if returns is not None or of_job:
+        raise BadSetup(f"{min(of_job, default='returns')}= is for the job of an agent=: a checkpoint has none")
 
 
 def fork_job(
@@ -74,8 +78,7 @@ def fork_job(
     edit: Edit,
     to: str,
     payload: object,
-    key: str | None,
-    trace: Mapping[str, str] | None,
+    options: JobOptions,
 ) -> Call[JobRow]:
     """Make a new job that goes on from a checkpoint, with its state as edited.
 
@@ -101,8 +104,8 @@ def fork_job(
     count_lost(kind, transcript, losses)
     about = {"checkpoint": source.id, **told(losses)}
     stored = transcript.dump()
-    options = yield from jobs.traced_after(source.job, trace, key)
-    return (yield from jobs.submit(book, to, payload, options, origin=source.id, transcript=stored, about=about))
+    traced = yield from jobs.traced_after(source.job, options)
+    return (yield from jobs.submit(book, to, payload, traced, origin=source.id, transcript=stored, about=about))
 
 
 def _payload(book: Book, to: str, source: Checkpoint, state: object, edit: Edit) -> Call[object]:

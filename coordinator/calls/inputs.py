@@ -46,6 +46,12 @@ def identifier(given: Any, kind: str) -> None:
         raise BadSetup(f"{said} is not a {kind} id: give the .id of a {kind}")
 
 
+def known(options: Mapping[str, object], form: type, of: str) -> None:
+    """Refuse options that a method does not have, as Python itself does where it knows them."""
+    if strange := options.keys() - form.__annotations__.keys():
+        raise TypeError(f"{of}() got an unexpected keyword argument {min(strange)!r}")
+
+
 def mapping(value: Mapping[str, Any], what: str) -> Mapping[str, Any]:
     """Values by name from a caller."""
     given: Any = value

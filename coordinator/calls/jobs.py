@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, ContractRef, Payload, load_mapping
@@ -27,7 +27,7 @@ from ...contracts.intent import Intent
 from ...contracts.job import BANDS, ENDED, PRIORITIES, JobInfo, JobState, OnBusy
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.nothing import nothing
-from ...contracts.options import SubmitOptions
+from ...contracts.options import JobOptions, SubmitOptions
 from ...contracts.part import Part
 from ..blobs import open_blob, open_envelope, seal_envelope, seal_plain
 from ..book import Book, queue_of, target
@@ -39,7 +39,7 @@ from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
 from .descriptions import listed, result_of, whole
-from .inputs import count, fitting, headers, identifier, instant, milliseconds, name_wanted, text
+from .inputs import count, fitting, headers, identifier, instant, known, milliseconds, name_wanted, text
 
 _PAGE = 200
 
@@ -101,8 +101,9 @@ def _counted(bound: Terms, most: int, agent: str, contract: ContractRef) -> Term
 
 
 def _trace(book: Book, options: SubmitOptions) -> Mapping[str, str]:
-    if "trace" in options:
-        return headers(options["trace"])
+    trace = options.get("trace")
+    if trace is not None:
+        return headers(trace)
     if not book.traces:
         return nothing()
     from opentelemetry.propagate import inject
@@ -133,8 +134,7 @@ def _sent(book: Book, command: Submit, intent: Intent | None, contract: Contract
 
 def terms(options: SubmitOptions) -> Terms:
     """A job's terms. Refused here if they are invalid."""
-    if strange := options.keys() - SubmitOptions.__annotations__.keys():
-        raise TypeError(f"submit() got an unexpected keyword argument {min(strange)!r}")
+    known(options, SubmitOptions, "submit")
     at, priority = options.get("at"), options.get("priority", "normal")
     if at is not None and options.get("delay"):
         raise BadSetup("give delay= or at=, not both")
@@ -197,15 +197,16 @@ def payload(book: Book, job_id: str) -> Call[Contract | Payload]:
     return load_mapping(envelope.contract, envelope.payload)
 
 
-def traced_after(job_id: str | None, given: Mapping[str, str] | None, key: str | None) -> Call[SubmitOptions]:
+def traced_after(job_id: str | None, options: JobOptions) -> Call[SubmitOptions]:
     """The options of a job that goes on from another job's checkpoint. It has the other's trace context, unless one is
     given. If the other has none, it is submitted as any job."""
-    trace = given
-    if given is None and job_id is not None:
+    more = cast("SubmitOptions", {**options})
+    if job_id is not None and options.get("trace") is None:
         with suppress(NotFound, Corrupted, MissingKey):  # it is not needed to go on
             row = yield from look(job_id)
-            trace = open_envelope(row.envelope, of=f"the envelope of job {row.id}").trace or None
-    return {"key": key} if trace is None else {"key": key, "trace": trace}
+            if trace := open_envelope(row.envelope, of=f"the envelope of job {row.id}").trace:
+                more["trace"] = trace
+    return more
 
 
 def cancel(job_id: str) -> Call[bool]:

@@ -25,3 +25,18 @@ def test_a_key_is_known_for_as_long_as_submit_says(run: CommandLine) -> None:
     assert run("cancel", first.strip()).code == 0
     assert run(*again, "90s").out not in ("", first)
     assert "--key-ttl 'soon': write seconds" in run(*again, "soon").complaint
+
+
+def test_a_fork_for_an_agent_takes_those_of_submit(run: CommandLine) -> None:
+    with bp.connect(run.url) as coordinator:
+        saved = coordinator.save(thread="t", agent="a", state={"text": "tea"}).id
+    fork = ("fork", saved, "--agent", "a", "--key", "k")
+    times = ("--delay", "5m", "--expires", "1h", "--deadline", "2d", "--key-ttl", "0")
+    job = run(*fork, *times, "--guard", '{"hops": 80}', "--priority", "high").out.strip()
+    shown = run("show", job, "--json").json
+    assert (shown["guard"]["hops"], shown["priority"], shown["reason"]) == (80, "high", "scheduled")
+    assert shown["due_at"] < shown["expires_at"] < shown["deadline"]
+    assert run("cancel", job).code == 0
+    assert run(*fork).out not in ("", f"{job}\n")
+    assert run("fork", saved, "--guard", "{}").complaint == "--guard needs --agent"
+    assert run("fork", saved, "--key-ttl", "1d").complaint == "--key-ttl needs --agent"

@@ -232,6 +232,17 @@ async def refused(coordinator: bp.Coordinator, sync: bp.SyncCoordinator) -> None
     await coordinator.hand_off("c1", to=write, payload=Topic(text=""))  # type: ignore[misc]
 
 
+async def goes_on(coordinator: bp.Coordinator, sync: bp.SyncCoordinator) -> None:
+    assert_type(await coordinator.fork("c1", thread="what-if"), bp.Checkpoint)
+    assert_type(await coordinator.fork("c1", agent="review", guard=bp.Guard(hops=9)), bp.Job[Any])
+    assert_type(await coordinator.fork("c1", agent=review, returns=Report, deadline=60), bp.Job[Report])
+    assert_type(sync.fork("c1", agent=review, returns=Report), bp.SyncJob[Report])
+    assert_type(await coordinator.hand_off("c1", to=review, returns=Report, priority="high"), bp.Job[Report])
+    assert_type(sync.hand_off("c1", to="review", returns=Report), bp.SyncJob[Report])
+    await coordinator.fork("c1", guard=bp.Guard())  # type: ignore[call-overload]
+    await coordinator.hand_off("c1", to="review", thread="t")  # type: ignore[call-overload]
+
+
 async def asks(ctx: bp.Context, coordinator: bp.Coordinator) -> None:
     assert_type(await ctx.ask("go on?", answer=Report, timeout=60, default=Report(body=""), escalate="lead"), Report)
     assert_type(ctx.sync.ask("go on?", answer=Report), Report)

@@ -65,6 +65,19 @@ async def test_a_loop_below_the_limit_passes() -> None:
         assert (await job.result(timeout=30)).text == "..... for 50, 2.5"
 
 
+@pytest.mark.parametrize("how", ["fork", "hand_off"])
+async def test_a_job_that_goes_on_from_a_checkpoint_may_have_another_limit(how: str) -> None:
+    """The limit is the new job's, whatever the one had that the checkpoint is of."""
+    async with serving(Desk(enough=8).app) as coordinator:
+        saved = await coordinator.save(thread="t", agent="draft", state={"text": ""})
+        guard = bp.Guard(repeats=20)
+        if how == "fork":
+            job = await coordinator.fork(saved.id, agent="draft", guard=guard, returns=Reply)
+        else:
+            job = await coordinator.hand_off(saved.id, to="draft", guard=guard, returns=Reply)
+        assert (await job.result(timeout=30)).text == "........ for 80, 4"
+
+
 async def test_hops_are_counted(store_url: str) -> None:
     desk = Desk()
     async with serving(desk.app, store_url) as coordinator:
