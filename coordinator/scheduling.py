@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from ..contracts.agent import Agent, name_of
 from ..contracts.contract import Contract
 from ..contracts.duration import Duration
+from ..contracts.guard import DEFAULT, Guard
 from ..contracts.job import OnBusy, Priority
 from ..contracts.schedule import CatchUp, Schedule
 from .calls import adrive, schedules
@@ -32,6 +33,8 @@ class Scheduling(History):
         on_busy: OnBusy = "reject",
         priority: Priority = "normal",
         expires: Duration | None = None,
+        deadline: Duration | None = None,
+        guard: Guard = DEFAULT,
     ) -> None:
         """Submit a job at each time of a cron expression, until `unschedule`.
 
@@ -44,9 +47,10 @@ class Scheduling(History):
         made up for, or none (`catch_up`). If a job can't be submitted (its payload no longer fits, its thread is busy),
         that is logged and shown in `schedules()` until the next time.
 
-        The options are those of `submit`. Raises like `submit`, and `BadSetup` for an invalid expression or time zone.
+        The options are those of `submit`. `deadline` counts from when each job is submitted. Raises like `submit`, and
+        `BadSetup` for an invalid expression or time zone.
         """
-        options = schedules.options(thread, on_busy, priority, expires)
+        options = schedules.options(thread, on_busy, priority, expires, deadline, guard)
         to = name_of(agent)
         call = schedules.put(self.book.knowing(agent), name, to, payload, cron, timezone, catch_up, options)
         await adrive(self.store, call)

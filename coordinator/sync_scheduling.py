@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from ..contracts.agent import Agent, name_of
 from ..contracts.contract import Contract
 from ..contracts.duration import Duration
+from ..contracts.guard import DEFAULT, Guard
 from ..contracts.job import OnBusy, Priority
 from ..contracts.schedule import CatchUp, Schedule
 from .calls import drive, schedules
@@ -32,9 +33,11 @@ class SyncScheduling(SyncHistory):
         on_busy: OnBusy = "reject",
         priority: Priority = "normal",
         expires: Duration | None = None,
+        deadline: Duration | None = None,
+        guard: Guard = DEFAULT,
     ) -> None:
         """Give an agent a job at the times of a cron expression, until `unschedule`."""
-        options = schedules.options(thread, on_busy, priority, expires)
+        options = schedules.options(thread, on_busy, priority, expires, deadline, guard)
         to = name_of(agent)
         call = schedules.put(self.book.knowing(agent), name, to, payload, cron, timezone, catch_up, options)
         drive(self.store, call)

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from batonpass.contracts.guard import Guard
 from batonpass.contracts.job import OnBusy, Priority
 from batonpass.contracts.schedule import CatchUp, Schedule
 
@@ -16,11 +17,13 @@ from .options import (
     DEFAULT_STORE,
     AgentName,
     CheckedBy,
+    GuardText,
     Json,
     Namespace,
     PayloadText,
     Store,
     duration,
+    guarded,
     opened,
 )
 from .printing import moment, print_json, print_table
@@ -51,6 +54,10 @@ def add(
             metavar="TIME", help="Fail a job that no worker starts within this long: seconds, or 90s, 5m, 12h"
         ),
     ] = None,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Fail a job that has not ended this long after it was submitted")
+    ] = None,
+    guard: GuardText = None,
     checked_by: CheckedBy = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
@@ -70,6 +77,8 @@ def add(
             on_busy=on_busy,
             priority=priority,
             expires=None if expires is None else duration(expires, "--expires"),
+            deadline=None if deadline is None else duration(deadline, "--deadline"),
+            guard=Guard() if guard is None else guarded(guard),
         )
     print_json({"name": name}) if as_json else typer.echo(f"scheduled {name}")
 

@@ -7,7 +7,8 @@ can't change a schedule. And taking the same time again makes no new job, becaus
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import Any, TypeVar, get_args
 
 from ...contracts import event as kinds
@@ -23,6 +24,7 @@ from ...contracts.errors import (
     UnknownAgent,
     Unreachable,
 )
+from ...contracts.guard import DEFAULT, Guard
 from ...contracts.job import OnBusy, Priority
 from ...contracts.options import SubmitOptions
 from ...contracts.schedule import CatchUp, Schedule
@@ -54,11 +56,24 @@ class Look:
     wait: int | None = None
 
 
-def options(thread: str | None, on_busy: OnBusy, priority: Priority, expires: Duration | None) -> SubmitOptions:
-    """The arguments for submitting a schedule's jobs, in a form that can be stored."""
+def options(
+    thread: str | None,
+    on_busy: OnBusy,
+    priority: Priority,
+    expires: Duration | None,
+    deadline: Duration | None,
+    guard: Guard,
+) -> SubmitOptions:
+    """The arguments for submitting a schedule's jobs, in a form that can be stored. (`put` has the guard's form.)"""
     kept: SubmitOptions = {"thread": thread, "on_busy": on_busy, "priority": priority}
     if expires is not None:
         kept["expires"] = seconds_of(expires)
+    if isinstance(deadline, datetime):
+        raise BadSetup(f"deadline={deadline} is one time for all jobs: give a duration, from when each is submitted")
+    if deadline is not None:
+        kept["deadline"] = seconds_of(deadline)
+    if guard != DEFAULT:
+        kept["guard"] = guard
     return kept
 
 
@@ -84,11 +99,26 @@ def put(
     times.check(cron, timezone)
     jobs.terms(options)
     contract, data = yield from book.address(agent, payload)
-    about = {"agent": agent, "payload": dict(load_mapping(contract, data)), "cron": cron, "timezone": timezone}
-    sealed = seal_blob({**about, "catch_up": catch_up, "options": dict(options)}, path=f"schedule {name!r}")
+    given = dict(load_mapping(contract, data))
+    about = {"agent": agent, "payload": given, "cron": cron, "timezone": timezone, "catch_up": catch_up}
+    sealed = seal_blob({**about, **_stored(options)}, path=f"schedule {name!r}")
     [row] = yield ReadItems((_defined(name),))
     if row is None or row.value != sealed:
         yield WriteItems((ItemChange(_defined(name), sealed),))
+
+
+def _stored(options: SubmitOptions) -> dict[str, Any]:
+    """The options, and beside them the guard, as far as it is not the default one.
+
+    In the options, a worker of a release that stores none would take the schedule's time, and make no job. So it can't
+    read the schedule, and leaves the time to others.
+    """
+    plain: dict[str, Any] = dict(options)
+    guard: Guard | None = plain.pop("guard", None)
+    if guard is None:
+        return {"options": plain}
+    limits = {name: value for name, value in asdict(guard).items() if value != getattr(DEFAULT, name)}
+    return {"options": plain, "guard": limits}
 
 
 def remove(name: str) -> Call[None]:
@@ -239,6 +269,8 @@ def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:
 def _schedule(row: ItemRow, noted: ItemRow | None, now: int) -> Schedule:
     name = row.name.key
     about: dict[str, Any] = open_blob(row.value, of=f"schedule {name!r}")
+    if "guard" in about:
+        about["options"] = {**about["options"], "guard": Guard(**about.pop("guard"))}
     last = _last(name, noted)
     coming = times.following(about["cron"], about["timezone"], min(_since(row, noted, now), now))
     return Schedule(

@@ -32,6 +32,9 @@ def test_schedules_are_made_listed_and_removed(run: CommandLine) -> None:
     assert " 09:00:00 " in table  # in Berlin, where it is due
     assert run(*add, "0 9 * * 1-5", "--expires", "12h").code == 0
     assert run("schedule", "list", "--json").json[0]["options"]["expires"] == 43_200
+    assert run(*add, "0 9 * * 1-5", "--deadline", "2h", "--guard", '{"hops": 80}').code == 0
+    options = run("schedule", "list", "--json").json[0]["options"]
+    assert (options["deadline"], options["guard"]["hops"]) == (7200, 80)
     assert "--expires 'soon': write seconds" in run(*add, "0 9 * * 1-5", "--expires", "soon").complaint
     assert "not a cron expression" in run(*add, "0 9").complaint
     assert "unknown" in run(*add, "* * * * *", "--timezone", "Mars").complaint
