@@ -100,6 +100,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.DeleteGroup(USER),
     c.LastEvent(),
     c.ReadJob(mint("j")),
+    c.FirstUse("d" * 32),
     c.ReadKept(mint("j")),
     c.Adopt(
         KeptJob(

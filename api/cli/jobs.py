@@ -117,6 +117,9 @@ def jobs(
     state: Annotated[JobState | None, typer.Option(help="Only jobs in this state")] = None,
     agent: Annotated[str | None, typer.Option(help="Only jobs at this agent")] = None,
     parent: Annotated[str | None, typer.Option(metavar="JOB", help="Only the children of this job")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Only the job that was submitted to --agent with this idempotency key")
+    ] = None,
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
     before: Annotated[str | None, typer.Option(metavar="JOB", help="Only jobs older than this one")] = None,
     store: Store = DEFAULT_STORE,
@@ -125,7 +128,7 @@ def jobs(
 ) -> None:
     """List jobs, newest first."""
     with opened(store, namespace) as coordinator:
-        found = coordinator.jobs(state=state, agent=agent, parent=parent, limit=limit, before=before)
+        found = coordinator.jobs(state=state, agent=agent, parent=parent, key=key, limit=limit, before=before)
         tell_undeclared(coordinator, agent, found)
     if as_json:
         print_json([described(info) for info in found])

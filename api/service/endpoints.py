@@ -95,9 +95,7 @@ class _Endpoints:
 
     async def jobs(self, _: Request, wanted: Jobs) -> Response:
         """List jobs, newest first."""
-        found = await self._coordinator.jobs(
-            state=wanted.state, agent=wanted.agent, parent=wanted.parent, limit=wanted.limit, before=wanted.before
-        )
+        found = await self._coordinator.jobs(**wanted.model_dump())
         return answer([described(info) for info in found])
 
     async def timeline(self, _: Request, wanted: Timeline) -> Response:

@@ -33,7 +33,7 @@ from ..blobs import open_blob, open_envelope, seal_envelope, seal_plain
 from ..book import Book, queue_of, target
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
-from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
+from ..commands import Cancel, FirstUse, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..questions import question_of
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
@@ -221,12 +221,18 @@ def page(
     limit: int,
     before: str | None = None,
     parent: str | None = None,
+    key: str | None = None,
 ) -> Call[list[JobInfo]]:
-    """Jobs, newest first, optionally of one state, agent or parent."""
+    """Jobs, newest first, optionally of one state, agent or parent; or the one that was submitted to the agent with a
+    key."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it must be one of {', '.join(JobState)}")
     whose = name_wanted(agent)
     count(limit, "limit")
+    if key is not None:
+        if whose is None or (state, parent, before) != (None, None, None):
+            raise BadSetup("key= finds the job that was submitted to agent= with it: give both, and no other filter")
+        return (yield from _of_key(whose, key))[:limit]
     found: list[JobInfo] = []
     last = checked(before) if before else ""
     since = 0 if parent is None else (yield from look(parent)).created  # its children came later
@@ -238,6 +244,11 @@ def page(
             break
         last = rows[-1].id
     return found[:limit]
+
+
+def _of_key(agent: str, key: str) -> Call[list[JobInfo]]:
+    row: JobRow | None = yield FirstUse(digest("key", agent, text(key, "key")))
+    return list(listed([row] if row is not None and row.state else []))
 
 
 def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract | Payload:

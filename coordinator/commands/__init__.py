@@ -30,6 +30,7 @@ from .jobs import (
     Complete,
     DeleteJob,
     Fail,
+    FirstUse,
     HandOff,
     Heartbeat,
     Inbox,
@@ -109,6 +110,7 @@ __all__ = [
     "Fence",
     "Find",
     "FindName",
+    "FirstUse",
     "Freed",
     "GroupRow",
     "HandOff",
@@ -168,7 +170,7 @@ READING = frozenset(
     {
         *(Restore, Latest, Timeline, Ancestors, FindName, Threads, Export),
         *(Find, Places, Walk, ReadSpans, OfRun, ReadItems, ListItems, ListSpaces),
-        *(Events, LastEvent, ListGroups, ReadJob, ReadKept, ReadOutcomes),
+        *(Events, LastEvent, ListGroups, ReadJob, FirstUse, ReadKept, ReadOutcomes),
         *(ReadStream, ListJobs, Inbox, Declared, Takers),
     }
 )

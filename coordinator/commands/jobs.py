@@ -272,6 +272,14 @@ class ReadJob(Command[JobRow]):
 
 
 @dataclass(frozen=True, slots=True)
+class FirstUse(Command[JobRow | None]):
+    """The job that used an idempotency key first. None if there is none, or the key has expired. (If only a trace of
+    the job is left, it has no state.)"""
+
+    idem: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReadKept(Command[KeptJob]):
     """One job with its journal and its children's outcomes."""
 

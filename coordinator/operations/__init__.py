@@ -86,6 +86,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.ListGroups: groups.listed,
     c.DeleteGroup: groups.delete,
     c.ReadJob: reading.read_job,
+    c.FirstUse: reading.first_use,
     c.ReadKept: reading.read_kept,
     c.ReadOutcomes: children.outcomes,
     c.ReadStream: streaming.read,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..commands import Declared, Inbox, Latest, ListJobs, ReadJob, ReadKept, Restore, Takers, Timeline
+from ..commands import Declared, FirstUse, Inbox, Latest, ListJobs, ReadJob, ReadKept, Restore, Takers, Timeline
 from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, JobRow, KeptJob
@@ -42,6 +42,12 @@ def read_job(records: Records, command: ReadJob | ReadKept) -> JobRow:
     if row is None:
         raise refusal("no_job", command.job_id)
     return row
+
+
+def first_use(records: Records, command: FirstUse) -> JobRow | None:
+    """The job that used a key first."""
+    first = records.first_use(command.idem)
+    return records.job(first[0]) if first else None
 
 
 def read_kept(records: Records, command: ReadKept) -> KeptJob:

@@ -232,6 +232,7 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.Heartbeat: _heartbeat,
     c.Reap: _reap,
     c.Timeline: _timeline,
+    c.FirstUse: partitions_submit.first_use,
     c.ListJobs: partitions_jobs.list_jobs,
     c.Inbox: partitions_jobs.inbox,
     c.Events: partitions_events.events,

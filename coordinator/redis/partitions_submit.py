@@ -42,6 +42,21 @@ def submit(command: c.Submit, count: int) -> Plan[JobRow]:
     return _checked((yield from told(at, row)))
 
 
+def first_use(command: c.FirstUse, count: int) -> Plan[JobRow | None]:
+    """The job that used a key first, where the key is looked up, or where a note there says that it lives."""
+    at = home(command.idem) % count
+    [row] = good((yield [(at, command)]))
+    if not isinstance(row, JobRow):
+        return None
+    if row.state:
+        return row
+    noted, where = row.id, partition_of(row.id) % count
+    if where == at:
+        return None
+    [row] = good((yield [(where, command)]))
+    return row if isinstance(row, JobRow) and row.state and row.id == noted else None
+
+
 def _at_home(command: c.Submit, at: int, count: int) -> Plan[JobRow]:
     while True:
         [answer] = yield [(at, command)]

@@ -84,3 +84,14 @@ def test_a_submit_that_died_keeps_its_key_for_a_moment_only(bench: Bench, thread
     job_id = bench.submit(thread=thread, key="k")
     assert bench.submit(thread=ELSEWHERE[0], key="k") == job_id
     assert [each.job.id for each in bench.claim(9)] == [job_id]
+
+
+def test_a_note_of_a_submit_that_died_finds_no_job(bench: Bench) -> None:
+    """And one whose job made its key known in its own partition finds it, although the note is elsewhere."""
+    submit, note = noted(ELSEWHERE[0])
+    ask(bench, note)
+    assert bench.do(c.FirstUse(submit.idem)) is None
+    job_id = bench.submit(thread=ELSEWHERE[0], key="k")
+    assert job_id == submit.job_id
+    found = bench.do(c.FirstUse(submit.idem))
+    assert found == bench.job(job_id)

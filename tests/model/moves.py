@@ -113,6 +113,8 @@ def submit(world: World, pick: Picks) -> None:
     new = new_job(pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, **more)
     new.target = replace(new.target, lane=of_queue(pick.of(LANES), new.target.queue))
     world.say(new)
+    if key:
+        world.ask(c.FirstUse(new.idem))
 
 
 @move(4)

@@ -86,6 +86,14 @@ async def test_lists_are_those_of_the_command_line(
             [dish] = await got("/jobs", parent=dinner.id)
             assert [dish] == await printed("jobs", "--parent", dinner.id)
             assert (dish["agent"], dish["parent"]) == ("cook", dinner.id)
+            keyed = await coordinator.submit("cook", Order(text="pie"), key="order-7")
+            await keyed.result(timeout=20)
+            [pie] = await got("/jobs", agent="cook", key="order-7")
+            assert [pie] == await printed("jobs", "--agent", "cook", "--key", "order-7")
+            assert pie["id"] == keyed.id
+            assert await got("/jobs", agent="serve", key="order-7") == []
+            refused = await http.get("/jobs", params={"key": "order-7"})
+            assert (refused.status_code, "give both" in refused.text) == (422, True)
             missing = await http.get("/jobs", params={"parent": "lunch"})
             assert (missing.status_code, "not a job id" in missing.text) == (404, True)
             pages, last = list[Any](), dict[str, str]()
