@@ -121,6 +121,15 @@ def test_said_again(bench: Bench) -> None:
     assert len(bench.claim(9)) == 1
 
 
+def test_records_of_a_redrive_reach_a_job_that_had_never_started(bench: Bench) -> None:
+    job_id = bench.submit(terms=c.Terms(expires=5))
+    bench.clock.advance(6)
+    bench.do(c.Reap())
+    bench.do(c.Redrive(job_id, records={"told": b"1"}))
+    [delivery] = bench.claim()
+    assert delivery.journal == {"told": b"1"}
+
+
 @pytest.mark.parametrize("edited", [{"target": new_target(payload=b"j[1]")}, {"tip": mint("c")}])
 def test_an_edit_is_not_lost_behind_another_ones_redrive(bench: Bench, edited: dict[str, Any]) -> None:
     """A repeated redrive changes nothing. But an edit of a job that waits already is refused, because it comes too

@@ -144,9 +144,9 @@ local function start(job, lease)
   emit_job(job.id, 'batonpass.job.started', job.agent, job.hop,
     'worker', worker, 'token', token, 'attempt', job.attempt)
   local checkpoint = job.tip ~= '' and read_whole(job.tip) or false
-  -- A job that never had a lease has no journal.
-  local journal = {}
-  if job.token > 0 then
+  -- A job that never had a lease has no journal, unless it was redriven: what is known by then may have been added.
+  local journal, closed = {}, job.fields[25]
+  if job.token > 0 or closed == 'redrive' then
     journal = redis.call('HGETALL', P .. 'n:' .. job.id)
     redis.call('UNLINK', P .. 'b:' .. job.id)
   end
