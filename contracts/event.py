@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from .listed import Listed
+from .names import digest
 
 SUBMITTED = "batonpass.job.submitted"
 STARTED = "batonpass.job.started"
@@ -67,9 +68,11 @@ class Event(Listed):
 
     def cloud_event(self, source: str = "") -> dict[str, Any]:
         """The event as CloudEvents 1.0 says it in JSON. `source` in place of its own."""
+        # A store that is made anew, or restored, gives the same numbers again, for events of other jobs or times.
+        when = digest(self.subject, self.time.isoformat())
         return {
             "specversion": "1.0",
-            "id": self.id,
+            "id": f"{self.id}-{when}",
             "source": source or self.source,
             "type": self.type,
             "subject": self.subject,

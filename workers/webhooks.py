@@ -16,6 +16,7 @@ import anyio
 
 from ..contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra, NotFound, Trimmed, Unavailable
 from ..contracts.event import Event
+from ..contracts.names import digest
 from ..coordinator.calls import adrive, webhooks
 from ..coordinator.calls.groups import Work
 from ..coordinator.calls.webhooks import Webhook
@@ -183,16 +184,23 @@ class Courier:
             await self._kept(events.ack)
             return webhook
 
-    async def _send(self, webhook: Webhook, event: Event) -> None:
-        body = json.dumps(event.cloud_event(source=f"/webhooks/{quote(webhook.name, safe='')}"), ensure_ascii=False)
-        id_, now = f"evt_{event.id.replace('.', '_')}", datetime.now(UTC)
-        headers = {
+    def _signed(self, webhook: Webhook, event: Event) -> tuple[str, dict[str, str]]:
+        """An event's body and headers."""
+        namespace = self._coordinator.store.namespace
+        told = event.cloud_event(source=f"/{quote(namespace, safe='')}/webhooks/{quote(webhook.name, safe='')}")
+        body = json.dumps(told, ensure_ascii=False)
+        # The same for all webhooks, so that a receiver of two takes the event once. But each namespace counts from 1.
+        id_, now = f"evt_{digest(namespace, told['id'])}", datetime.now(UTC)
+        return body, {
             "content-type": "application/cloudevents+json; charset=utf-8",
             "user-agent": "batonpass",
             "webhook-id": id_,
             "webhook-timestamp": str(int(now.timestamp())),
             "webhook-signature": self._signer(webhook.secret).sign(id_, now, body),
         }
+
+    async def _send(self, webhook: Webhook, event: Event) -> None:
+        body, headers = self._signed(webhook, event)
         status = 0
         try:
             with anyio.move_on_after(self._timeout):  # even if the response trickles in

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from .processes import Desk
+from .receiver import Receiver, serving
 
 
 @pytest.fixture
@@ -16,3 +17,10 @@ def desk(store_url: str, tmp_path: Path) -> Iterator[Desk]:
     made = Desk(store_url, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    with serving(made):
+        yield made

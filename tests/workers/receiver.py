@@ -59,7 +59,7 @@ def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             if answer == 200:
                 assert self.headers["content-type"].startswith("application/cloudevents+json")
                 event = Webhook(receiver.secret).verify(body, dict(self.headers))
-                assert self.headers["webhook-id"] == "evt_" + event["id"].replace(".", "_")
+                assert "." not in self.headers["webhook-id"]  # it separates what is signed
                 receiver.accepted.append(event)
             self.send_response(answer)
             self.send_header("location", receiver.url + "/elsewhere")

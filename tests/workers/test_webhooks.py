@@ -6,8 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,43 +16,14 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator.calls import adrive, webhooks
 from batonpass.coordinator.commands import TrimEvents
-from batonpass.workers.webhooks import Courier
 from tests.cli.commandline import CommandLine
 from tests.harness.waiting import wait_until
 from tests.sqlite.beside import other
 
+from .couriers import delivering, save, until
 from .receiver import CUT, HANG, TRICKLE, Receiver, serving
 
-QUICK = (0.01,) * 4
 GOOD_AND_BAD = {"good": "active", "bad": "paused"}
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    with serving(made):
-        yield made
-
-
-@asynccontextmanager
-async def delivering(
-    coordinator: bp.Coordinator, timeout: float = 5.0, pauses: Sequence[float] = QUICK
-) -> AsyncIterator[None]:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Courier(coordinator, pauses=pauses, timeout=timeout).run)
-        yield
-        tasks.cancel_scope.cancel()
-
-
-async def until(look: Callable[[], bool]) -> None:
-    with anyio.fail_after(20):
-        while not look():
-            await anyio.sleep(0.01)
-
-
-async def save(coordinator: bp.Coordinator, *steps: str) -> None:
-    for step in steps:
-        await coordinator.save(thread="run", agent="a", state=1, step=step)
 
 
 async def paused(coordinator: bp.Coordinator) -> str:
@@ -82,13 +51,13 @@ async def test_every_event_arrives(url: str, receiver: Receiver) -> None:
             await until(lambda: len(receiver.accepted) == 5)
         kept = [event async for event in coordinator.events(types="checkpoint.saved")][1:]
         [info] = await coordinator.webhooks()
-    assert receiver.ids == [event.id for event in kept]
+    assert receiver.ids == [event.cloud_event()["id"] for event in kept]
     assert receiver.paths == {"/hook"}  # a redirect is not followed
     assert len(set(receiver.asked[:5])) == 1  # one event, one id, however often it is sent
     assert len(receiver.ports) == 3  # one connection, until it hangs or is cut
     assert [event["data"]["step"] for event in receiver.accepted] == list("abcde")
-    first = receiver.accepted[0]
-    assert (first["specversion"], first["source"], first["subject"]) == ("1.0", "/webhooks/w", "run")
+    first, source = receiver.accepted[0], f"/{coordinator.store.namespace}/webhooks/w"
+    assert (first["specversion"], first["source"], first["subject"]) == ("1.0", source, "run")
     assert (info.state, info.failures, info.lag) == ("active", 0, 0)
 
 
@@ -334,6 +303,7 @@ def test_the_command_line(
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
     assert [event["data"]["step"] for event in receiver.accepted] == list("aabc")
+    assert len(set(receiver.asked)) == 3
     [listed] = line("webhooks", "list", "--json").json
     assert (listed["name"], listed["state"], listed["types"]) == ("w", "active", ["batonpass.checkpoint.*"])
     assert "secret" not in json.dumps(listed)
