@@ -89,7 +89,9 @@ class _Read(Collector):
     def _failed(self) -> Metric:
         told = "Jobs that failed since this service was first asked, by their agent and the reason"
         counted = CounterMetricFamily("batonpass_jobs_failed", told, labels=["agent", "reason"])
-        none = {(each.agent, reason): 0 for each in self._standing.agents for reason in FAILURE_REASONS}
+        none: dict[tuple[str, str], int] = {
+            (each.agent, reason): 0 for each in self._standing.agents for reason in FAILURE_REASONS
+        }
         for labels, number in {**none, **self._tally.failures}.items():
             counted.add_metric(labels, number)
         return counted

@@ -258,7 +258,9 @@ class Keyspace:
                 self._unended(id_) or id_ in {job.decode() for job in self.single("dead")} or self._told_on(id_)
             ),
             "v": lambda id_: id_.encode() in self.single("closing") or id_ in self._open_fans(),
-            "n": lambda id_: self._unended(id_) or id_ in {job.decode() for job in self.single("dead")},
+            "n": lambda id_: (
+                self._unended(id_) or id_ in {job.decode() for job in self.single("dead")} or self._may_be_back(id_)
+            ),
             "o": lambda id_: f"t:{id_}" in self.keys,
             "z": lambda id_: self._unended(self.keys[f"t:{id_}"][b"job"].decode()),
             "m": lambda id_: f"t:{id_}" in self.keys,
@@ -296,6 +298,11 @@ class Keyspace:
         job = self.of("j").get(id_, {})
         return bool(job.get(b"brood") and job.get(b"fan")) and job[b"state"] in (b"canceled", b"rejected")
 
+    def _may_be_back(self, id_: str) -> bool:
+        """Whether it was a child that was canceled. It goes on if its parent is redriven."""
+        job = self.of("j").get(id_, {})
+        return bool(job.get(b"brood")) and job[b"state"] == b"canceled"
+
     def _unended(self, job: str) -> bool:
         return f"j:{job}" in self.keys and self.keys[f"j:{job}"][b"state"].decode() not in ENDED
 
@@ -308,10 +315,11 @@ class Keyspace:
         for id_, job in self.of("j").items():
             if told[id_, IMPORTED]:
                 continue  # it ran in another store
-            for state, kind in _LAST_EVENT.items():
-                again = told[id_, "batonpass.job.redriven"] if state == "failed" else 0
-                if told[id_, kind] != (job[b"state"].decode() == state) + again:
-                    yield f"job {id_} is {job[b'state'].decode()}, but {kind} was told {told[id_, kind]} times"
+            state, again = job[b"state"].decode(), told[id_, "batonpass.job.redriven"]
+            for kinds in (["failed", "canceled"], ["completed"], ["rejected"]):
+                times = sum(told[id_, _LAST_EVENT[kind]] for kind in kinds)
+                if times != (state in kinds) + (again if "failed" in kinds else 0):
+                    yield f"job {id_} is {state}, but {kinds} was told {times} times, and that it was redriven {again}"
             if told[id_, "batonpass.job.submitted"] < 1:
                 yield f"job {id_} was never submitted"
             hops = told[id_, "batonpass.job.handed_off"]
