@@ -220,6 +220,11 @@ def _spawn(codec: Codec, m: c.Spawn) -> c.Spawn:
     return replace(m, children=_children(codec, m.children), checkpoint=_new(codec, m.checkpoint), records=records)
 
 
+def _redrive(codec: Codec, m: c.Redrive) -> c.Redrive:
+    target = m.target and _target(codec, m.target, m.job_id)
+    return replace(m, target=target, records=jobs.records(codec, m.records, m.job_id))
+
+
 def _change(codec: Codec, change: ItemChange) -> ItemChange:
     if change.value is None:
         return change
@@ -257,7 +262,8 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Suspend: _suspend,
     c.Stage: lambda codec, m: replace(m, children=_children(codec, m.children)),
     c.Spawn: _spawn,
-    c.Redrive: lambda codec, m: replace(m, target=_target(codec, m.target, m.job_id)) if m.target else m,
+    c.Redrive: _redrive,
+    c.Release: lambda codec, m: replace(m, crash=hidden(codec, m.crash, m.fence.job_id)) if m.crash else m,
     c.Emit: lambda codec, m: replace(m, data=tuple(codec.wrap(each, _streamed(m.fence.job_id)) for each in m.data)),
     c.JoinGroup: lambda codec, m: replace(m, about=codec.wrap(m.about, _kept_with(m.group))) if m.about else m,
     c.AnswerJob: lambda codec, m: replace(m, answer=codec.wrap(m.answer, f"the answer to job {m.job_id}")),

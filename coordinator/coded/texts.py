@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 
 from ...contracts.errors import BadSetup, Corrupted, MissingExtra
 from .codec import WITH_CODEC, Codec
 
-# No error begins like this. What stores write themselves is not encrypted.
+# An encrypted text begins like this. What stores write themselves is not encrypted, and may stand before one.
 _MARK = "\x02"
+_CODED = re.compile(rf"{_MARK}([A-Za-z0-9+/]+=*)\Z")
 
 
 def hidden(codec: Codec, text: str, subject: str) -> str:
@@ -21,10 +23,12 @@ def hidden(codec: Codec, text: str, subject: str) -> str:
 
 def told(codec: Codec, text: str, subject: str) -> str:
     """The original text, or why it can't be read. (The rest of its record can.)"""
-    if text[:1] != _MARK:
-        return text
+    return _CODED.sub(lambda found: _decrypted(codec, found[1], subject), text) if _MARK in text else text
+
+
+def _decrypted(codec: Codec, coded: str, subject: str) -> str:
     try:
-        return codec.unwrap(b64decode(text[1:]), _about(subject)).decode()
+        return codec.unwrap(b64decode(coded), _about(subject)).decode()
     except (Corrupted, BadSetup, MissingExtra, ValueError) as error:
         return f"({error})"
 
@@ -36,14 +40,14 @@ def without_error(fields: Mapping[str, str], codec: Codec, subject: str) -> Mapp
 
 def with_error(fields: Mapping[str, str], codec: Codec) -> Mapping[str, str]:
     """An event's fields, with its error decrypted."""
-    if fields.get("error", "")[:1] != _MARK:
+    if _MARK not in fields.get("error", ""):
         return fields
     return {**fields, "error": told(codec, fields["error"], fields["subject"])}
 
 
 def clear(text: str) -> str:
     """A text for a reader without a codec."""
-    return f"(what the error says is encrypted: {WITH_CODEC})" if text[:1] == _MARK else text
+    return _CODED.sub(lambda _: f"(what the error says is encrypted: {WITH_CODEC})", text) if _MARK in text else text
 
 
 def _about(subject: str) -> str:

@@ -11,6 +11,7 @@ import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.items import ItemChange, ItemName, ItemNews
+from batonpass.coordinator.operations.jobs import POISON
 from tests.conformance.test_items_coded import coded
 from tests.harness.bench import Bench, new_target
 from tests.harness.children import Family
@@ -66,6 +67,43 @@ def test_and_what_an_event_says_of_one(bench: Bench) -> None:
         news = ItemNews("batonpass.schedule.failed", "nightly", {"error": _SECRET}, 0)
         ours.do(c.WriteItems((ItemChange(ItemName(("x",), "nightly"), b"v"),), news))
         assert _errors(ours, fence.job_id) == _errors(ours, "nightly") == [_SECRET]
+    assert "cheese" not in repr(bench.harness.dump())
+
+
+def test_and_what_a_store_quotes_in_its_own_words(bench: Bench) -> None:
+    """The last error of a job that was too late, and how the last process of one died that killed them."""
+    with coded(bench, encrypt=_KEY) as ours:
+        late = ours.start(terms=c.Terms(deadline=ours.clock.now + 1_000))
+        ours.do(c.Fail(late, _SECRET, "", 60_000))
+        killer = ours.start()
+        for death in range(POISON):
+            ours.do(c.Release(killer, crash=f"it gave up: {_SECRET}"))
+            if death < POISON - 1:
+                killer = ours.take()
+        ours.clock.advance(2_000)
+        ours.do(c.Reap())
+        assert ours.job(late.job_id).error == f"it did not end before its deadline; its last error: {_SECRET}"
+        assert ours.job(killer.job_id).error.endswith(f"the last: it gave up: {_SECRET}")
+        assert _errors(ours, killer.job_id)[-2:] == [f"it gave up: {_SECRET}", ours.job(killer.job_id).error]
+        reader = bench.job(late.job_id).error
+    assert "cheese" not in repr(bench.harness.dump())
+    assert "\x02" in reader
+
+
+def test_an_error_that_only_looks_like_it(bench: Bench) -> None:
+    with coded(bench, encrypt=_KEY) as ours:
+        fence = ours.start()
+        ours.do(c.Fail(fence, "ValueError: \x02 and more", "attempts"))
+        assert ours.job(fence.job_id).error == "ValueError: \x02 and more"
+
+
+def test_what_a_redrive_tells_is_encrypted(bench: Bench) -> None:
+    with coded(bench, encrypt=_KEY) as ours:
+        fence = ours.start()
+        ours.do(c.Fail(fence, "boom", "ambiguous"))
+        ours.do(c.Redrive(fence.job_id, records={"step/effect:pay": b"the-moon-is-made-of-cheese"}))
+        [delivery] = ours.claim()
+        assert dict(delivery.journal) == {"step/effect:pay": b"the-moon-is-made-of-cheese"}
     assert "cheese" not in repr(bench.harness.dump())
 
 
