@@ -140,7 +140,7 @@ async def test_a_parked_job_is_redriven_with_a_payload_of_its_own_version(store_
             await job.result(timeout=DEADLINE)
     async with serving(new(), store_url), stranger(store_url) as client:
         await client.redrive(job.id, payload={"text": "tea milk"})
-        assert dict(await job.result(timeout=DEADLINE)) == {"words": ["tea", "milk"]}
+        assert dict(await client.job(job.id).result(timeout=DEADLINE)) == {"words": ["tea", "milk"]}
 
 
 async def test_a_result_that_is_another_contract_than_was_asked_for_is_told_as_such(sqlite_url: str) -> None:

@@ -122,9 +122,8 @@ async def test_a_payload_that_the_receiver_can_not_read_names_its_fields(sqlite_
     def receive(ask: Ask) -> Reply:
         raise AssertionError
 
-    async with bp.connect(sqlite_url, app=sender) as client:
+    async with bp.connect(sqlite_url, app=sender) as client, serving(app, sqlite_url):
         sent = await client.submit("a", Loose(text=7))
-    async with serving(app, sqlite_url):
         with pytest.raises(bp.JobFailed, match=r"not a valid workers\.ask@1: text: Input should be a valid string"):
             await sent.result(timeout=30)
         assert (await sent.info()).reason == "contract"
