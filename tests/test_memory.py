@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypedDict
 
+import anyio
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.teams import RoundRobinGroupChat
@@ -197,6 +198,31 @@ async def test_what_a_graph_did_before_it_passed_its_job_on_is_not_done_again() 
         await job.result(timeout=20)
     assert paid == [f"{job.id}.0.pay", f"{job.id}.6.pay"]
     assert fetched == [0, 0]
+
+
+async def test_nor_if_it_asks_a_person_when_its_job_is_back() -> None:
+    paid: list[str] = []
+
+    async def gate(state: Any) -> Any:
+        await bp.current().effect("pay", paid.append, state["text"])
+        back = interrupt(bp.Handoff("echo", Draft(body=state["text"])))
+        return {"body": f"{back.text} {interrupt('sure?')}"}
+
+    def make() -> Any:
+        graph: Graph = StateGraph(Desk)
+        return graph.add_node("gate", gate).add_edge(START, "gate")
+
+    app = bp.App("asks")
+    app.langgraph("begin", accepts=Topic, returns=Draft, hands_to={"echo": Draft}, memory="job")(make)
+    echoing(app, "begin")
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("begin", Topic(text="a"))
+        with anyio.fail_after(20):
+            while not await coordinator.inbox():
+                await anyio.sleep(0.01)
+        await coordinator.answer(job.id, "yes")
+        assert await job.result(timeout=20) == Draft(body="a, heard yes")
+    assert paid == ["a"]
 
 
 RAN: list[str] = []

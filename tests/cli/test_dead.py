@@ -55,6 +55,12 @@ def any_order(order: Order, ctx: bp.SyncContext) -> Bill:
     return Bill(text=only.reason)
 
 
+@app.agent("all orders", accepts=Order, returns=Bill, hands_to={"orders": Order})
+def all_orders(order: Order, ctx: bp.SyncContext) -> Bill:
+    [only] = ctx.fan_out([bp.Handoff("orders", order)])
+    return Bill(text=only.text)
+
+
 @app.agent("any orders", accepts=Order, returns=Bill, hands_to={"orders": Order})
 def any_orders(order: Order, ctx: bp.SyncContext) -> Bill:
     [only] = ctx.fan_out([bp.Handoff("orders", order)], failures=1)
@@ -163,6 +169,15 @@ def test_a_child_that_only_a_person_can_judge_comes_before_its_parent(run: Comma
             coordinator.job(child).result(timeout=30)
         told = run("redrive", "--all").out.splitlines()
         assert told == [f"redriven {child}", f"left {parent} until {child} has completed"]
+
+
+def test_so_do_the_parents_of_its_parent(run: CommandLine) -> None:
+    with working(run.url):
+        assert run("submit", "all orders", '{"text": "unsure"}', "--wait").code == 1
+        letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
+        child = letters.pop("bill")
+        told = run("redrive", "--all", "--json").json
+        assert told == {"redriven": [child], "left": {}, "waits": dict.fromkeys(letters.values(), child)}
 
 
 @pytest.mark.parametrize("narrow", [["--reason", "children"], ["--agent", "orders"]])
