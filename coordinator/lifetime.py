@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
 from ..contracts.errors import BadSetup
 
@@ -25,6 +26,15 @@ class Lifetime:
         with suppress(IndexError):  # it was not open
             self._openings.pop()
         self._closed = True
+
+    @contextmanager
+    def prolonged(self) -> Generator[None]:
+        """It is not over within this block. A worker whose coordinator is closed has to give back what it holds."""
+        self._openings.append(None)
+        try:
+            yield
+        finally:
+            self._openings.pop()
 
     @property
     def over(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..contracts.checkpoint import Checkpoint, Snapshot
@@ -57,6 +57,10 @@ class Session(Protocol):
     def news(self) -> Transcript | None:
         """The part of `inherited` that came after `remembered`: what the agent has not seen yet."""
         ...
+
+    part: Callable[[], str] | None
+    """Tells which part of the agent the running code belongs to. An adapter sets it if a part may have to go on in a
+    later hop, which then needs the steps and effects of that part."""
 
     heard: bool
     """Whether the agent was told `inherited`, or has read `ctx.transcript`: what it says from then on may stand for it.

@@ -12,7 +12,7 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core.models import LLMMessage
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 
@@ -198,6 +198,33 @@ async def test_what_a_graph_did_before_it_passed_its_job_on_is_not_done_again() 
         await job.result(timeout=20)
     assert paid == [f"{job.id}.0.pay", f"{job.id}.6.pay"]
     assert fetched == [0, 0]
+
+
+async def test_a_node_to_which_the_graph_comes_back_does_it_anew() -> None:
+    """It had finished before the job was passed on."""
+    told: list[int] = []
+
+    async def plan(state: Any) -> Any:
+        number = len(told)
+        await bp.current().effect("tell", told.append, number)
+        return {"body": str(number)}
+
+    def delegate(state: Any) -> Any:
+        return {"text": interrupt(bp.Handoff("echo", Draft(body=state["body"]))).text}
+
+    def make() -> Any:
+        graph: Graph = StateGraph(Desk)
+        graph.add_node("plan", plan).add_node("delegate", delegate)
+        graph.add_edge(START, "plan").add_edge("plan", "delegate")
+        return graph.add_conditional_edges("delegate", lambda state: END if len(told) > 2 else "plan", ["plan", END])
+
+    app = bp.App("loop")
+    app.langgraph("begin", accepts=Topic, returns=Draft, hands_to={"echo": Draft}, memory="job")(make)
+    echoing(app, "begin")
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("begin", Topic(text="a"))
+        assert await job.result(timeout=20) == Draft(body="2")
+    assert told == [0, 1, 2]
 
 
 async def test_nor_if_it_asks_a_person_when_its_job_is_back() -> None:

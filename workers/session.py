@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -23,7 +23,21 @@ from ..contracts.transcript_losses import Losses
 from ..coordinator.blobs import open_blob, seal_blob
 from ..coordinator.book import Book
 from ..coordinator.calls.again import as_drafted
-from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Spawn, Suspend
+from ..coordinator.commands import (
+    EFFECT,
+    PART,
+    STEP,
+    Command,
+    Complete,
+    Emit,
+    Fence,
+    HandOff,
+    NewCheckpoint,
+    Record,
+    Save,
+    Spawn,
+    Suspend,
+)
 from ..coordinator.loops import running_loop
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
@@ -72,6 +86,7 @@ class LeaseSession:
     heard = False
     trace: Mapping[str, str] = MappingProxyType({})
     remembered: Checkpoint | None = None
+    part: Callable[[], str] | None = None
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
@@ -213,13 +228,13 @@ class LeaseSession:
 
     def record(self, records: Mapping[str, Any]) -> None:
         """Commit journal records."""
-        records = {**records, **self.budget.news}
+        records = {**self._of_parts(records), **self.budget.news}
         self.write(Record(self.fence, packed(records)))
         self._recorded(records)
 
     async def arecord(self, records: Mapping[str, Any]) -> None:
         """`record` for async code."""
-        records = {**records, **self.budget.news}
+        records = {**self._of_parts(records), **self.budget.news}
         await self.awrite(Record(self.fence, packed(records)))
         self._recorded(records)
 
@@ -374,6 +389,11 @@ class LeaseSession:
             raise self._told
         self._check_budget()
         return self.checkpoint
+
+    def _of_parts(self, records: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self.part is None:
+            return records
+        return {**records, **{PART + key: self.part() for key in records if key.startswith((STEP, EFFECT))}}
 
     def _recorded(self, records: Mapping[str, Any]) -> None:
         """What was written counts. If the budget is exceeded, stop before anything more is spent."""

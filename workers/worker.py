@@ -135,6 +135,7 @@ class Worker:
         bands = [self._queues(priority) for priority in BANDS.values()]
         queues = {queue: lease for band in bands for queue, lease in band.items()}
         async with AsyncExitStack() as stack:
+            stack.enter_context(store.lifetime.prolonged())
             stack.enter_context(_more_threads(self._concurrency))
             lifespan = self._app.lifespan if self._here else None
             resources = await stack.enter_async_context(lifespan()) if lifespan else None

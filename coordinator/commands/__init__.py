@@ -20,6 +20,7 @@ from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     EFFECT,
+    PART,
     SPENT,
     STEP,
     Adopt,
@@ -82,6 +83,7 @@ from .threads import (
 
 __all__ = [
     "EFFECT",
+    "PART",
     "READING",
     "SPENT",
     "STEP",

@@ -19,7 +19,7 @@ class Child:
     """A child of a fan-out before it is made: its id, its place in the order of the results, and its delivery.
 
     If there is a job with this id, it becomes the child. If it failed or was canceled, and its thread is free, it is
-    retried with this delivery. If it has ended otherwise, that counts.
+    retried with this delivery, unless it is at another agent by now. If it has ended otherwise, that counts.
     """
 
     job_id: str

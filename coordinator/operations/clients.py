@@ -131,7 +131,7 @@ def redrive(records: Records, command: Redrive) -> None:
     if row is None:
         raise refusal("no_job", command.job_id)
     if row.state != JobState.FAILED:
-        if row.closed == "redrive" and row.state == JobState.SUBMITTED and _is_so(row, command):
+        if row.closed == "redrive" and row.state == JobState.SUBMITTED and _is_so(records, row, command):
             return
         raise refusal("not_failed", row.id, row.state)
     if command.token not in (-1, row.token):
@@ -147,9 +147,11 @@ def redrive(records: Records, command: Redrive) -> None:
     retry(records, row, command.target or Target(row.agent, row.contract, row.queue, row.envelope, lane=row.lane))
 
 
-def _is_so(row: JobRow, command: Redrive) -> bool:
+def _is_so(records: Records, row: JobRow, command: Redrive) -> bool:
     """Whether a job was redriven with what this command gives it."""
     to = command.target
+    if command.records and not command.records.items() <= records.journal(row.id).items():
+        return False
     return command.tip in ("", row.tip) and (to is None or (to.agent, to.envelope) == (row.agent, row.envelope))
 
 

@@ -17,11 +17,14 @@ from ..rows import Delivery, JobRow, KeptJob, OutcomeRow
 from .wire_checkpoints import checkpoint_args, checkpoint_row, fence_args
 from .wire_values import Arg, flat, pairs, read_text, unpacked
 
-# The fields that every job on Redis has. Others are only there if they are not empty.
+# The fields that every job on Redis has, every child, and every job with a fan-out. Others are only there if they are
+# not empty.
 _ALWAYS = {
     *("id", "thread", "agent", "contract", "queue", "tip", "key", "idem", "key_ttl", "hop", "attempt", "token"),
     *("crashes", "lease", "worker", "closed", "created", "updated", "state", "reason", "due", "envelope"),
 }
+_OF_CHILDREN = {"number"}
+_OF_PARENTS = {"children", "need", "spare", "done", "lost"}
 _USUAL = c.Terms()
 _DEATHS = (SUSPECT, POISON)
 
@@ -130,7 +133,8 @@ def job_fields(row: JobRow) -> dict[str, Any]:
     """A job as its hash in Redis has it. (If it is ready, its `delivery` is missing.)"""
     told = {field.name: getattr(row, field.name) for field in fields(JobRow) if field.name != "ready"}
     told["waits"] = int(bool(row.waits))
-    kept = {name: value for name, value in told.items() if value or name in _ALWAYS}
+    always = _ALWAYS | (_OF_CHILDREN if row.parent else set()) | (_OF_PARENTS if row.fan else set())
+    kept = {name: value for name, value in told.items() if value or name in always}
     return {**kept, "thread_digest": digest(row.thread), "count": "", **({} if row.ready else {"delivery": ""})}
 
 

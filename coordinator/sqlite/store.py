@@ -244,9 +244,10 @@ class SqliteStore:
         await to_thread.run_sync(self.open)
 
     def close(self) -> None:
-        self._disk.close()
+        self._disk.close()  # first: somebody may wait for it
         self._reading.close()
         self._writing.close()
+        self._disk.close()  # a thread that was just committing has opened it again
         self._there.forget()
 
     async def aclose(self) -> None:

@@ -61,6 +61,8 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     earlier = {key.removeprefix(_PREFIX): made[0] for key, made in session.journal.items() if key.startswith(_PREFIX)}
     full, digest = yield from counted(steps, "fan_out", arguments, earlier)
     _, *fans = session.journal.get(_PREFIX + full, [digest])
+    if fans and session.cut:
+        yield from _cancel_left()  # or nobody would know of them that they can go on
     ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
     for fan, rows in ended.items():
         rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
@@ -116,13 +118,30 @@ def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
 
     Children that still run although nobody waits for them are canceled now, because nobody would count them later.
     """
+    yield from _cancel_left()
+    for fan, total in list(session.budget.open.items()):
+        rows: list[OutcomeRow] = yield from _outcomes(session.job_id, fan, total)
+        for later in _later(session, fan):
+            again: list[OutcomeRow] = yield from _outcomes(session.job_id, later, total)
+            went_on = {row.job_id for row in again}  # and have counted everything there
+            rows = [row for row in rows if row.job_id not in went_on]
+        session.budget.join(fan, {**_spent_by(rows), **(yield from _below(rows))})
+
+
+def _later(session: LeaseSession, fan: str) -> list[str]:
+    """The fan-outs in which children of this one may have gone on."""
+    for key, record in session.journal.items():
+        if key.startswith(_PREFIX) and fan in record[1:]:
+            return [each for each in record[record.index(fan, 1) + 1 :] if each]
+    return []
+
+
+def _cancel_left() -> Generator[Command[Any], Any, None]:
+    """Cancel children that still run although nobody waits for them."""
     for _ in range(_ROUNDS):
         reaped: Reaped = yield Reap(AT_ONCE, leases=False)
         if reaped.next_due:
             break
-    for fan, total in list(session.budget.open.items()):
-        rows: list[OutcomeRow] = yield from _outcomes(session.job_id, fan, total)
-        session.budget.join(fan, {**_spent_by(rows), **(yield from _below(rows))})
 
 
 def _outcomes(job_id: str, fan: str, total: int) -> Generator[ReadOutcomes, Any, list[OutcomeRow]]:

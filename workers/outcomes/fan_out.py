@@ -9,6 +9,7 @@ from typing import Any
 from ...contracts.agent import Agent
 from ...contracts.guard import Guard
 from ...contracts.handoff import Envelope
+from ...contracts.job import CHILDREN
 from ...contracts.names import mint, partition_of
 from ...contracts.outcome import FannedOut
 from ...coordinator.blobs import open_envelope, seal_blob, seal_envelope
@@ -52,10 +53,11 @@ def spawning(
 
 
 def _there(job_id: str, number: int, guard: Guard) -> Generator[Command[Any], Any, Child]:
-    """A child that failed, to go on where it was. If it failed because of its guard, it gets its parent's."""
+    """A child that failed, to go on where it was. If it or one of its own may have failed because of its guard, it gets
+    its parent's."""
     row: JobRow = yield ReadJob(job_id)
     sealed = row.envelope
-    if row.reason == "chain_guard":
+    if row.state == "canceled" or row.reason in ("chain_guard", CHILDREN):
         own = open_envelope(sealed, of=f"the envelope of job {job_id}")
         sealed = seal_envelope(replace(own, guard=guard))
     return Child(job_id, number, Target(row.agent, row.contract, row.queue, sealed, lane=row.lane))

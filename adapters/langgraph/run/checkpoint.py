@@ -30,7 +30,8 @@ class Frame(TypedDict):
     - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
       breakpoint. `shown` has, for each interrupt, the tasks that show it, and how many answers each had used by then.
     - `passed` is set if the graph has handed its job off here: the interrupt that waits for the job to come back.
-      `waiting` are the journal's records at that point, `recorded` its steps and effects: the node runs again.
+      `waiting` are the journal's records at that point, `recorded` are the steps and effects of the nodes that
+      run again then.
     - `untold` is set while the graph has not seen the conversation that its job has brought along.
     """
 

@@ -31,6 +31,7 @@ from .missing_nodes import check_nodes
 from .payloads import context_of, into_graph, out_of_graph
 from .progress import Progress
 from .questions import Questions
+from .running import running_task
 from .streaming import Streaming
 from .usage import CountingUsage
 
@@ -52,6 +53,8 @@ class GraphRun:
         self._graph: Any = graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0]}}
         self._questions = Questions(self._graph, progress)
+        if agent.memory == "job":
+            session.part = running_task
 
     async def outcome(self, payload: Contract, context: Any) -> Outcome:
         """Run the graph to its outcome."""

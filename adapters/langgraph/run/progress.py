@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import Future
 from threading import RLock
 from typing import Any, NamedTuple, cast
@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from ....contracts.checkpoint import Snapshot
-from ....coordinator.commands import EFFECT, STEP
+from ....coordinator.commands import PART
 from ....coordinator.session import Session
 from ..configs import config_of
 from ..internals import ERROR_SOURCE_NODE
@@ -108,9 +108,11 @@ class Progress:
         untold = self._session.inherited is not None and not self._session.heard
         return {**tip.frame, "untold": True} if untold else dict(tip.frame)
 
-    def recorded(self) -> dict[str, Any]:
-        """The hop's steps and effects."""
-        return {key: record for key, record in self._session.journal.items() if key.startswith((STEP, EFFECT))}
+    def recorded(self, tasks: Set[str]) -> dict[str, Any]:
+        """The steps and effects of these tasks of the graph, and whose they are."""
+        journal = self._session.journal
+        parts = {key: part for key, part in journal.items() if key.startswith(PART) and part in tasks}
+        return parts | {key: journal[key] for key in (each.removeprefix(PART) for each in parts)}
 
     def last_again(self) -> Snapshot | None:
         """The last checkpoint again, with the states of parts that keep theirs, for the job's next visit. None if there

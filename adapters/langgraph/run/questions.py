@@ -116,7 +116,7 @@ class Questions:
         interrupt = waiting[0]
         snapshot = self._asking(f"{_askers(state)} hands off", [])
         snapshot.native |= {"passed": interrupt.id, "waiting": self._progress.waiting()}
-        if recorded := self._progress.recorded():
+        if recorded := self._progress.recorded({task.id for task in state.tasks if task.interrupts}):
             snapshot.native["recorded"] = recorded
         return interrupt.value, snapshot
 

@@ -12,6 +12,9 @@ if not job then
 elseif job.state == 'submitted' and job.closed == 'redrive' then
   local is = redis.call('HMGET', P .. 'j:' .. id, 'tip', 'envelope')
   local so = ARGV[4] == '' or (job.agent == ARGV[7] and is[2] == ARGV[6])
+  for at = 9, #ARGV, 2 do
+    so = so and redis.call('HGET', P .. 'n:' .. id, ARGV[at]) == ARGV[at + 1]
+  end
   if so and (tip == '' or tip == is[1]) then
     return { '+' }
   end
@@ -32,7 +35,7 @@ local fields = {}
 local function set(name, value)
   fields[#fields + 1], fields[#fields + 2] = name, value
 end
-if is_set(job.brood) and not await_again(id, job.brood, job.parent, job.number) then
+if is_set(job.brood) and not await_again(id, job.brood, job.parent, job.number or '0') then
   set('brood', '')  -- if it completes, its parent is told by `make_good`
 end
 if tip ~= '' then

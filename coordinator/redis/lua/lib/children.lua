@@ -21,10 +21,15 @@ local function go_on(job, fan, number, id, agent, contract, queue, lane, envelop
   if is_set(job.brood) then
     redis.call('ZREM', P .. 'v:' .. job.brood, id)
   end
-  redis.call('HSET', P .. 'j:' .. id, 'brood', fan)
+  redis.call('HSET', P .. 'j:' .. id, 'brood', fan, 'number', number)
   if (job.state == 'failed' or job.state == 'canceled') and not busy_with(job) then
-    job.queue, job.agent = queue, agent
-    retry(id, job, 'contract', contract, 'queue', queue, 'envelope', envelope, 'agent', agent, 'lane', lane)
+    if agent == job.agent then
+      job.queue = queue
+      retry(id, job, 'contract', contract, 'queue', queue, 'envelope', envelope, 'lane', lane)
+    else  -- it has been handed on since its parent looked
+      queue = job.queue
+      retry(id, job)
+    end
   elseif ENDED[job.state] then
     return nil, true
   else

@@ -162,7 +162,7 @@ local function tell_parent(id, fan, state, reason)
     end
     shown = 'late ' .. state
   end
-  redis.call('HSET', P .. 'f:' .. parent, fan .. ' ' .. child[2],
+  redis.call('HSET', P .. 'f:' .. parent, fan .. ' ' .. (child[2] or '0'),
     cmsgpack.pack({ id, shown, reason, child[3] or '', result, below }))
   if late then
     return nil, wanted
@@ -182,7 +182,7 @@ local function make_good(id)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'result')
   local parent = child[1] or ''
   local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'state', 'reason')
-  local name = (job[1] or '') .. ' ' .. (child[2] or '')
+  local name = (job[1] or '') .. ' ' .. (child[2] or '0')
   local known = redis.call('HGET', P .. 'f:' .. parent, name)
   if not known or cmsgpack.unpack(known)[1] ~= id then
     return
