@@ -7,23 +7,28 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .arity import signature
+from .arity import signature, takes
 
+_PASSED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _NAMES = ("Context", "SyncContext")
 _HOME = "batonpass.workers.context.context"
 
 
 def annotated_context(fn: Callable[..., Any]) -> str | None:
     """The name of the context's class that annotates a function's second parameter. None if another class does, or
-    nothing. What stands for another function may show annotations that are not its own, so it says nothing."""
+    nothing, or if a worker does not pass it. What stands for another function may show annotations that are not its
+    own, so it says nothing."""
     plain: Any = getattr(fn, "func", fn)  # a partial's function
     if not (inspect.isfunction(plain) or inspect.ismethod(plain)) or hasattr(plain, "__wrapped__"):
         return None
-    annotations = [parameter.annotation for parameter in signature(fn).parameters.values()]
-    if len(annotations) < 2:
+    _, *others = (each for each in signature(fn).parameters.values() if each.kind in _PASSED)
+    if not others or not takes(fn, 2):
         return None
-    said = annotations[1]
-    return _looked_up(said, getattr(plain, "__globals__", {})) if isinstance(said, str) else _ours(said)
+    said = others[0].annotation
+    if not isinstance(said, str):
+        return _ours(said)
+    is_local = "<locals>" in plain.__qualname__  # what it names may be a local name, which nobody can look up
+    return None if is_local else _looked_up(said, getattr(plain, "__globals__", {}))
 
 
 def _looked_up(text: str, known: dict[str, Any]) -> str | None:
@@ -32,7 +37,7 @@ def _looked_up(text: str, known: dict[str, Any]) -> str | None:
     module, _, name = text.rpartition(".")
     if not module:
         return _ours(known.get(name))
-    return name if name in _NAMES and known.get(module) is sys.modules["batonpass"] else None
+    return name if name in _NAMES and known.get(module) is sys.modules.get("batonpass", known) else None
 
 
 def _ours(annotation: Any) -> str | None:

@@ -12,6 +12,7 @@ from ..contracts.event import Event
 from .calls import adrive, drive
 from .calls.events import Patience
 from .calls.groups import Work
+from .lifetime import Closed
 from .store import Store, Topic
 
 # Seconds between two looks for events, in case that nobody woke the consumer.
@@ -62,8 +63,10 @@ class Consumer:
         with CancelScope(shield=True):
             try:
                 await adrive(self._store, self._work.give_back())
+            except Closed:
+                pass  # they come again when the lease is over
             except Unavailable as error:
-                self._patience.pause(error)  # it comes again when the lease is over
+                self._patience.pause(error)
             finally:
                 await self._watch.aclose()
 
@@ -113,6 +116,8 @@ class SyncConsumer:
         """Give back the events that are not done."""
         try:
             drive(self._store, self._work.give_back())
+        except Closed:
+            pass
         except Unavailable as error:
             self._patience.pause(error)
         finally:

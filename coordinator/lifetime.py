@@ -8,6 +8,10 @@ from contextlib import contextmanager, suppress
 from ..contracts.errors import BadSetup
 
 
+class Closed(BadSetup):
+    """What is asked of a coordinator that was closed."""
+
+
 class Lifetime:
     """A store connects whenever it needs to, also after it was closed. But once whoever `connect`ed has closed it, it
     may not, until it is opened again: nobody would ever close what it connects then. Several may have it open at once,
@@ -44,7 +48,7 @@ class Lifetime:
     def check(self) -> None:
         """`BadSetup` if it is over."""
         if self.over:
-            raise BadSetup(
+            raise Closed(
                 "this coordinator is closed: use it, and its jobs and consumers, inside its `with` block (or before "
                 "close() or aclose()), or connect again"
             )

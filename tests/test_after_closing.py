@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 import batonpass as bp
@@ -162,3 +163,34 @@ async def test_a_worker_that_ended_leaves_it_open(connect: Callable[[], bp.Conne
         async with app.worker(coordinator):
             await (await coordinator.submit("keep", NOTE)).result(timeout=30)
         assert len(await coordinator.jobs()) == 1
+
+
+async def test_a_worker_ends_or_gives_back_what_it_holds(connect: Callable[[], bp.Connection]) -> None:
+    """If its coordinator is closed meanwhile."""
+    app, began, ends = bp.App("closed"), anyio.Event(), anyio.Event()
+
+    @app.agent("slow", accepts=Note, returns=Note)
+    async def slow(note: Note, ctx: bp.Context) -> Note:
+        began.set()
+        await ends.wait()
+        return note
+
+    connection = connect()
+    coordinator = await connection.aopen()
+    async with app.worker(coordinator):
+        job = await coordinator.submit(slow, Note(text="a"), returns=Note)
+        await began.wait()
+        await connection.aclose()
+        ends.set()
+    with pytest.raises(bp.BadSetup, match="is closed"):
+        await job.info()
+    async with connection:
+        assert (await job.info()).state in (bp.JobState.COMPLETED, bp.JobState.SUBMITTED)
+
+
+def test_a_consumer_can_still_be_closed(connect: Callable[[], bp.Connection]) -> None:
+    connection = connect()
+    coordinator = connection.open()
+    consumer = coordinator.consume(group="all")
+    connection.close()
+    consumer.close()

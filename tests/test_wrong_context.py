@@ -84,6 +84,22 @@ def either(note: Note, ctx: bp.Context | bp.SyncContext) -> Note:
     return note
 
 
+def only_by_name(note: Note, *, ctx: bp.Context | None = None) -> Note:
+    return note
+
+
+async def bound(note: Note, ctx: bp.SyncContext | None) -> Note:
+    return note
+
+
+def _nested() -> Callable[..., Any]:
+
+    def nested(note: Note, ctx: Context) -> Note:
+        return note
+
+    return nested
+
+
 def unannotated(note: Note, ctx):  # type: ignore[no-untyped-def]
     return note
 
@@ -108,7 +124,11 @@ class Called:
 
 
 @pytest.mark.parametrize(
-    "fn", [base, unseen, either, unannotated, no_context, inner, in_its_own_loop, Desk().fits, Called(), print]
+    "fn",
+    [
+        *(base, unseen, either, unannotated, no_context, inner, in_its_own_loop, Desk().fits, Called(), print),
+        *(only_by_name, _nested(), functools.partial(bound, ctx=None)),
+    ],
 )
 def test_all_others_are_taken(fn: Callable[..., Any]) -> None:
     declare(fn)

@@ -23,21 +23,7 @@ from ..contracts.transcript_losses import Losses
 from ..coordinator.blobs import open_blob, seal_blob
 from ..coordinator.book import Book
 from ..coordinator.calls.again import as_drafted
-from ..coordinator.commands import (
-    EFFECT,
-    PART,
-    STEP,
-    Command,
-    Complete,
-    Emit,
-    Fence,
-    HandOff,
-    NewCheckpoint,
-    Record,
-    Save,
-    Spawn,
-    Suspend,
-)
+from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Spawn, Suspend
 from ..coordinator.loops import running_loop
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
@@ -47,6 +33,7 @@ from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
 from .budget import Budget
+from .parts import with_parts
 from .trouble import Troubles
 
 if TYPE_CHECKING:
@@ -228,13 +215,13 @@ class LeaseSession:
 
     def record(self, records: Mapping[str, Any]) -> None:
         """Commit journal records."""
-        records = {**self._of_parts(records), **self.budget.news}
+        records = {**with_parts(records, self.part), **self.budget.news}
         self.write(Record(self.fence, packed(records)))
         self._recorded(records)
 
     async def arecord(self, records: Mapping[str, Any]) -> None:
         """`record` for async code."""
-        records = {**self._of_parts(records), **self.budget.news}
+        records = {**with_parts(records, self.part), **self.budget.news}
         await self.awrite(Record(self.fence, packed(records)))
         self._recorded(records)
 
@@ -389,11 +376,6 @@ class LeaseSession:
             raise self._told
         self._check_budget()
         return self.checkpoint
-
-    def _of_parts(self, records: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self.part is None:
-            return records
-        return {**records, **{PART + key: self.part() for key in records if key.startswith((STEP, EFFECT))}}
 
     def _recorded(self, records: Mapping[str, Any]) -> None:
         """What was written counts. If the budget is exceeded, stop before anything more is spent."""

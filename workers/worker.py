@@ -162,6 +162,8 @@ class Worker:
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()
             await leave(store, self._app, present, tuple(queues))
+        if store.lifetime.over:  # it was closed meanwhile
+            await store.aclose()
         _log.info("worker %s stopped", self.id)
 
     def _queues(self, priority: int) -> dict[str, int]:

@@ -28,6 +28,7 @@ from batonpass.contracts.errors import (
 )
 from batonpass.contracts.jsonable import as_json
 from batonpass.coordinator.coded.codec import MissingKey
+from batonpass.coordinator.lifetime import Closed
 from batonpass.coordinator.refusals import Denied, Elsewhere
 
 _log = logging.getLogger("batonpass.service")
@@ -35,6 +36,7 @@ _STATUS: Mapping[type[BatonpassError], int] = {
     MissingKey: 500,
     Denied: 500,
     Elsewhere: 503,
+    Closed: 503,
     NotFound: 404,
     Conflict: 409,
     ContractViolation: 422,
@@ -43,6 +45,7 @@ _STATUS: Mapping[type[BatonpassError], int] = {
     Unserializable: 422,
     Unavailable: 503,
 }
+_STOPPING = "the service is stopping before this was answered. It may be done or not: look, or send it again"
 # Starlette's own errors in our words.
 _WORDS = {404: "there is nothing at this path", 405: "this path does not take this method"}
 
@@ -93,8 +96,7 @@ def refusing(
         except BatonpassError as error:
             return tell(request, problem_of(error))
         except CancelledError:  # the service is stopping, and has waited for this request as long as it does
-            text = "the service is stopping before this was answered. It may be done or not: look, or send it again"
-            return tell(request, Problem(503, text, headers={"connection": "close"}))
+            return tell(request, Problem(503, _STOPPING, headers={"connection": "close"}))
         except Exception:
             _log.exception("a request failed: %s %s", request.method, request.url.path)
             return tell(request, Problem(500, "this failed, and the service's log says why"))
@@ -112,7 +114,8 @@ def problem_of(error: BatonpassError) -> Problem:
         more |= {"after": error.after} if error.after else {}
     if isinstance(error, Unreachable) and error.lasting:
         status = 500
-    return Problem(status, line(str(error)), fields, more)
+    text = _STOPPING if isinstance(error, Closed) else str(error)
+    return Problem(status, line(text), fields, more)
 
 
 def unrouted(error: Exception) -> Problem:

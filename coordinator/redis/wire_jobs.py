@@ -133,7 +133,7 @@ def job_fields(row: JobRow) -> dict[str, Any]:
     """A job as its hash in Redis has it. (If it is ready, its `delivery` is missing.)"""
     told = {field.name: getattr(row, field.name) for field in fields(JobRow) if field.name != "ready"}
     told["waits"] = int(bool(row.waits))
-    always = _ALWAYS | (_OF_CHILDREN if row.parent else set()) | (_OF_PARENTS if row.fan else set())
+    always = {*_ALWAYS, *(_OF_CHILDREN if row.parent else ()), *(_OF_PARENTS if row.fan else ())}
     kept = {name: value for name, value in told.items() if value or name in always}
     return {**kept, "thread_digest": digest(row.thread), "count": "", **({} if row.ready else {"delivery": ""})}
 
