@@ -226,3 +226,20 @@ def test_a_child_that_was_awaited_again_is_not_canceled_for_the_fan_out_of_befor
     assert bench.state(first.ids[0])[0] == "working"
     bench.do(c.Complete(first.fence_of(claimed[first.ids[0]]), b"0"))
     assert bench.job(first.parent).verdict == "met"
+
+
+def test_a_child_from_another_store_goes_on(bench: Bench) -> None:
+    """It is the first one, and its number 0 is told to its parent."""
+    first, second = there(bench, "failed")
+    bench.do(c.Fail(second.fence, "lost", "children"))
+    for job in (first.parent, first.ids[0]):
+        kept = bench.do(c.ReadKept(job))
+        bench.do(c.DeleteThread(job))
+        bench.do(c.Adopt(replace(kept, job=replace(kept.job, brood=""))))
+    bench.do(c.Redrive(first.parent))
+    second.fence = bench.take()
+    second.spawn()
+    for each in bench.claim(2):
+        second.complete(each)
+    assert bench.job(first.parent).verdict == "met"
+    assert [row.state for row in second.outcomes()] == ["completed"] * 2

@@ -253,6 +253,34 @@ async def test_canceled_children_go_on(store_url: str, monkeypatch: pytest.Monke
         assert len(await coordinator.jobs()) == 4
 
 
+async def test_children_of_a_parent_that_was_too_late_go_on(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although nobody has canceled them when their parent is redriven."""
+    monkeypatch.setattr(upkeep, "_PAUSE", LONG)
+    app, steps, broken = bp.App("late"), Counter[int](), True
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("paid", lambda: steps.update([ask.number]))
+        if broken:
+            await anyio.sleep_forever()
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        replies = await ctx.fan_out([bp.Handoff("child", Ask(number=each)) for each in range(2)])
+        return Reply(text=" ".join(reply.text for reply in replies))
+
+    async with serving(app, store_url, concurrency=8) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, deadline=1.0)
+        with pytest.raises(bp.JobFailed, match="deadline"):
+            await job.result(timeout=LONG)
+        broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1"
+        assert steps == {0: 1, 1: 1}
+        assert len(await coordinator.jobs()) == 3
+
+
 async def test_tasks_whose_fan_outs_fail_in_one_group(store_url: str) -> None:
     """The first failure ends the job as if it were alone, and a redrive makes those children again."""
     app, runs = bp.App("group"), Counter[int]()

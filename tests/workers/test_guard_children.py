@@ -65,7 +65,7 @@ async def test_a_parent_whose_children_spent_too_much_ends_where_it_joins_them(s
         assert len(runs) == 3
 
 
-async def test_a_child_over_its_budget_goes_on_within_its_parents_new_one(store_url: str) -> None:
+async def test_a_child_over_its_budget_goes_on_within_the_new_one_of_those_above_it(store_url: str) -> None:
     app, steps = bp.App("family"), list[str]()
 
     @app.agent("child", accepts=Ask, returns=Reply)
@@ -75,15 +75,20 @@ async def test_a_child_over_its_budget_goes_on_within_its_parents_new_one(store_
             ctx.spend(tokens=20)
         return Reply(text="child")
 
-    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})
-    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+    @app.agent("middle", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def middle(ask: Ask, ctx: bp.Context) -> Reply:
         [only] = await ctx.fan_out([bp.Handoff("child", ask)])
+        return Reply(text=str(only.text))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"middle": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("middle", ask)])
         return Reply(text=str(only.text))
 
     async with serving(app, store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=10))
         assert (await reached(job, bp.JobState.FAILED)).reason == "children"
-        [letter] = [each for each in await coordinator.dead_letters() if each.id != job.id]
+        [letter] = [each for each in await coordinator.dead_letters() if each.agent == "child"]
         assert (letter.reason, steps) == ("chain_guard", ["first"])
         await coordinator.redrive(job.id, guard=bp.Guard(tokens=100))
         assert (await job.result(timeout=60)).text == "child"
