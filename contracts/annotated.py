@@ -21,10 +21,10 @@ def annotated_context(fn: Callable[..., Any]) -> str | None:
     plain: Any = getattr(fn, "func", fn)  # a partial's function
     if not (inspect.isfunction(plain) or inspect.ismethod(plain)) or hasattr(plain, "__wrapped__"):
         return None
-    _, *others = (each for each in signature(fn).parameters.values() if each.kind in _PASSED)
-    if not others or not takes(fn, 2):
+    passed = [each for each in signature(fn).parameters.values() if each.kind in _PASSED]
+    if len(passed) < 2 or not takes(fn, 2):
         return None
-    said = others[0].annotation
+    said = passed[1].annotation
     if not isinstance(said, str):
         return _ours(said)
     is_local = "<locals>" in plain.__qualname__  # what it names may be a local name, which nobody can look up
