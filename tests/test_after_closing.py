@@ -165,7 +165,7 @@ async def test_a_worker_that_ended_leaves_it_open(connect: Callable[[], bp.Conne
         assert len(await coordinator.jobs()) == 1
 
 
-async def test_a_worker_ends_or_gives_back_what_it_holds(connect: Callable[[], bp.Connection]) -> None:
+async def test_a_worker_ends_or_gives_back_what_it_holds(sqlite_url: str) -> None:
     """If its coordinator is closed meanwhile."""
     app, began, ends = bp.App("closed"), anyio.Event(), anyio.Event()
 
@@ -175,7 +175,7 @@ async def test_a_worker_ends_or_gives_back_what_it_holds(connect: Callable[[], b
         await ends.wait()
         return note
 
-    connection = connect()
+    connection = bp.connect(sqlite_url, app=app)
     coordinator = await connection.aopen()
     async with app.worker(coordinator):
         job = await coordinator.submit(slow, Note(text="a"), returns=Note)
