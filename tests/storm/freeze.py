@@ -11,11 +11,12 @@ import argparse
 import os
 import re
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def freeze(url: str, folder: Path, parent: Zygote, number: int, seconds: float, 
             jobs = [coordinator.submit(agents[task.number], task, returns=Task) for task in tasks]
             _ran(log, jobs, 1)
             frozen = time.monotonic()
-            workers[0].send(signal.SIGSTOP)
+            _stop(workers[0], url)
             held = [job.info() for job in jobs]
             workers.append(Worker(parent, url, folder, "other", lease))
             _ran(log, jobs, 2)
@@ -117,6 +118,26 @@ def freeze(url: str, folder: Path, parent: Zygote, number: int, seconds: float, 
     finally:
         for worker in workers:
             worker.end()
+
+
+def _stop(worker: Worker, url: str) -> None:
+    """Freeze a worker, but not in a transaction of SQLite's: until it wakes, nobody could write to the file."""
+    worker.send(signal.SIGSTOP)
+    deadline = time.monotonic() + 60
+    while url.startswith("sqlite:") and _is_locked(url.removeprefix("sqlite:///")):
+        assert time.monotonic() < deadline, "it always holds the lock"
+        worker.send(signal.SIGCONT)
+        worker.send(signal.SIGSTOP)
+
+
+def _is_locked(path: str) -> bool:
+    with closing(sqlite3.connect(path, timeout=0.5, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        connection.execute("ROLLBACK")
+        return False
 
 
 def _ran(log: Path, jobs: list[bp.SyncJob[Task]], times: int) -> None:
