@@ -18,6 +18,7 @@ COMPLETED = "batonpass.job.completed"
 RETRYING = "batonpass.job.retrying"
 FAILED = "batonpass.job.failed"
 SUSPENDED = "batonpass.job.suspended"
+SLEEPING = "batonpass.job.sleeping"
 FANNED_OUT = "batonpass.job.fanned_out"
 JOINED = "batonpass.job.joined"
 ANSWERED = "batonpass.job.answered"
@@ -52,7 +53,7 @@ class Event(Listed):
     type: agent, hop, worker, token, checkpoint, error ... All types start with "batonpass.":
 
     - while a job lives: job.submitted, .started, .handed_off, .suspended (it asks), .answered, .escalated, .unanswered,
-      .fanned_out, .joined, .retrying, .released, .limited, .crashed, .redriven, .deleted
+      .sleeping, .fanned_out, .joined, .retrying, .released, .limited, .crashed, .redriven, .deleted
     - when a job ends: job.completed, .failed, .canceled, .rejected
     - checkpoint.saved, .expired, .named; lease.expired; thread.pruned, .deleted; schedule.failed; store.rewound
     - event.imported: what happened to an imported job elsewhere (`was`), and when (`at`)

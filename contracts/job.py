@@ -43,6 +43,8 @@ FailureReason: TypeAlias = Literal[
     "deadline",
     "imported",  # it had not ended elsewhere
 ]
+# The reason of a job that waits for a time in the middle of a hop.
+SLEEPING = "sleeping"
 FAILURE_REASONS: tuple[FailureReason, ...] = get_args(FailureReason)
 CHILDREN: FailureReason = "children"
 
@@ -95,7 +97,7 @@ class JobInfo:
     """A job as it was at one moment.
 
     - `reason` explains the state. Submitted: "ready", "retry_at", "scheduled", "thread_busy", "limited",
-      "rate_limited". Working: "waiting_children". Input_required: "question". Failed: a `FailureReason`.
+      "rate_limited", "sleeping". Working: "waiting_children". Input_required: "question". Failed: a `FailureReason`.
     - `hop` counts visits at agents from 0. `attempt` counts attempts of this hop from 1, and `crashes` the workers that
       died or went silent in it. `path` lists the agents visited so far, with the current one.
     - `question` is what an input_required job asks. `error` is the last error's text.

@@ -55,4 +55,12 @@ class FannedOut:
     final: Snapshot
 
 
-Outcome = Finished | Suspended | Rejected | FannedOut
+@dataclass(frozen=True)
+class Asleep:
+    """The agent waits for `delay` ms, with a snapshot that is committed with it. Then it runs again, in any process."""
+
+    delay: int
+    final: Snapshot
+
+
+Outcome = Finished | Suspended | Rejected | FannedOut | Asleep

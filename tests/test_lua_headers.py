@@ -64,6 +64,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.HandOff(FENCE, TARGET),
     c.Complete(FENCE, b"result", LAST),
     c.Fail(FENCE, USER, USER, 5),
+    c.Sleep(FENCE, 5, LAST),
     c.Suspend(FENCE, b"question", LAST, b"terms", USER, 5, b"answer", f"9 {USER}"),
     c.Inbox(5, 6, mint("j")),
     c.Stage(FENCE, 1, CHILDREN),
@@ -271,7 +272,9 @@ def test_keys_at_work(redis_server: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", [*NAMES, *(f"{name}+put" for name in ("save", "hand_off", "complete", "suspend"))])
+@pytest.mark.parametrize(
+    "name", [*NAMES, *(f"{name}+put" for name in ("save", "hand_off", "complete", "suspend", "sleep"))]
+)
 def test_of_its_libraries_a_script_has_what_it_calls_alone(name: str) -> None:
     """Each function costs the script time, called or not."""
     text = code(scripts.script(name).source)

@@ -13,7 +13,7 @@ from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import Ambiguous, ContractViolation
 from ..contracts.handoff import Envelope, Handoff
-from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
+from ..contracts.outcome import Asleep, FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
 from ..coordinator.calls.travel import Wanted, timeline
@@ -67,13 +67,13 @@ class Attempts:
         """Run the agent. Returns the command that commits its outcome."""
         outcome = await self._outcome(agent, payload, session, context)
         session.check_lease()
-        if isinstance(outcome, Suspended | FannedOut):
+        if isinstance(outcome, Suspended | FannedOut | Asleep):
             await session.aflush()
-        if session.budget.open and not isinstance(outcome, Suspended):
+        if session.budget.open and not isinstance(outcome, Suspended | Asleep):
             await adrive(self._store, counting(session))
         if isinstance(outcome, FannedOut):
             return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
-        if not isinstance(outcome, Suspended):
+        if not isinstance(outcome, Suspended | Asleep):
             session.check_told()
         # A framework's model may have been told of an error, or a tool's time limit, and have gone on.
         if isinstance(outcome, Finished) and agent.kind != "function" and (doubts := in_doubt(session, over=True)):

@@ -12,12 +12,13 @@ from ..contracts.agent import Agent
 from ..contracts.arity import takes
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
-from ..contracts.outcome import FannedOut, Finished, Outcome, Suspended
+from ..contracts.outcome import Asleep, FannedOut, Finished, Outcome, Suspended
 from ..coordinator.session import Session
 from .context.asking import Asking
 from .context.base import pause_noted
 from .context.context import Context
 from .context.fan_out import Spawning
+from .context.sleeping import Sleeping
 from .context.steps import Pause
 from .threads import in_thread
 
@@ -42,6 +43,8 @@ class FunctionAdapter:
             return Suspended(pause.question, pause.snapshot(), pause.terms)
         if isinstance(pause, Spawning):
             return FannedOut(pause.fan_out, pause.step, pause.record, pause.snapshot())
+        if isinstance(pause, Sleeping):
+            return Asleep(pause.delay, pause.snapshot())
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not is_outcome(result):

@@ -28,7 +28,7 @@ from ..contracts.handoff import Envelope
 from ..coordinator.blobs import open_envelope
 from ..coordinator.book import Book
 from ..coordinator.coded.codec import MissingKey, Unproven
-from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Spawn, Suspend
+from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Sleep, Spawn, Suspend
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
@@ -324,6 +324,7 @@ _ENDS: dict[type, str] = {
     Complete: "completed",
     Suspend: "waits for an answer",
     Spawn: "waits for its children",
+    Sleep: "sleeps",
     Fail: "rejected",
 }
 

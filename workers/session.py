@@ -23,7 +23,7 @@ from ..contracts.transcript_losses import Losses
 from ..coordinator.blobs import open_blob, seal_blob
 from ..coordinator.book import Book
 from ..coordinator.calls.again import as_drafted
-from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Spawn, Suspend
+from ..coordinator.commands import Command, Emit, Fence, NewCheckpoint, Record, Save, Saving
 from ..coordinator.loops import running_loop
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
@@ -305,7 +305,7 @@ class LeaseSession:
 
     def _grounded(self, command: Command[R]) -> Command[R]:
         """The same command, with a checkpoint that shares less with its base."""
-        assert isinstance(command, Save | HandOff | Complete | Suspend | Spawn)
+        assert isinstance(command, Saving)
         assert command.checkpoint is not None
         snapshot, sharing, made = self._drafts[command.checkpoint.id]
         less = Sharing.REFER if sharing is Sharing.APPEND else Sharing.NOTHING

@@ -36,7 +36,7 @@ _READY = frozenset(
 _STOPPED = frozenset(
     {
         *(kinds.COMPLETED, kinds.FAILED, kinds.CANCELED, kinds.REJECTED, kinds.SUSPENDED, kinds.FANNED_OUT),
-        kinds.JOB_DELETED,
+        *(kinds.SLEEPING, kinds.JOB_DELETED),
     }
 )
 

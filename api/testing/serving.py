@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import cached_property
 from typing import Any, TypeVar
 
 from anyio.from_thread import start_blocking_portal
@@ -11,6 +12,7 @@ from anyio.from_thread import start_blocking_portal
 from batonpass.app import App
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract, contract_ref
+from batonpass.contracts.duration import Duration
 from batonpass.contracts.errors import BadSetup, JobRejected, Refused
 from batonpass.contracts.names import mint
 from batonpass.coordinator.book import queue_of
@@ -23,6 +25,7 @@ from batonpass.workers.context.asking import Asking
 from batonpass.workers.context.base import Rejecting
 from batonpass.workers.context.context import Context, SyncContext, entered, left
 from batonpass.workers.context.fan_out import Spawning
+from batonpass.workers.context.sleeping import Sleeping
 from batonpass.workers.session import LeaseSession
 
 from .either import Either
@@ -43,10 +46,29 @@ def context(agent: Agent[P], payload: P, *, resources: Any = None) -> Either[Con
 
     `async with` gives a `Context`, whose `.sync` a plain `def` gets. `with` gives a `SyncContext`. It belongs to a real
     job in memory: steps and effects are recorded, and `bp.current()` returns it. A step called again with the same name
-    is that name's next step. The job ends with the block. `ctx.reject` raises `JobRejected`. `ctx.ask` and
-    `ctx.fan_out` raise `Refused`, because they need a worker (`serving`). `resources` is what `ctx.resources` returns.
+    is that name's next step. The job ends with the block. `ctx.sleep` returns at once. `ctx.reject` raises
+    `JobRejected`. `ctx.ask` and `ctx.fan_out` raise `Refused`, because they need a worker (`serving`). `resources` is
+    what `ctx.resources` returns.
     """
     return Either(_context(agent, payload, resources), _context_sync(agent, payload, resources))
+
+
+class _Awake(Context):
+    """A context whose sleeps take no time."""
+
+    async def sleep(self, delay: Duration) -> None:
+        with suppress(Sleeping):
+            await super().sleep(delay)
+
+    @cached_property
+    def sync(self) -> SyncContext:
+        return _SyncAwake(self._session, self._agent, self.payload, self.resources, self._steps)
+
+
+class _SyncAwake(SyncContext):
+    def sleep(self, delay: Duration) -> None:
+        with suppress(Sleeping):
+            super().sleep(delay)
 
 
 @asynccontextmanager
@@ -68,7 +90,7 @@ async def _context(agent: Agent[P], payload: P, resources: Any) -> AsyncGenerato
     async with connect("memory://", app=app) as coordinator:
         await coordinator.submit(agent, payload)
         session = LeaseSession(coordinator.store, await claimed(coordinator, agent), app)
-        made = Context(session, agent, payload, resources)
+        made = _Awake(session, agent, payload, resources)
         entered(made)
         with _ending(agent, made.job_id):
             yield made
@@ -80,7 +102,7 @@ def _context_sync(agent: Agent[P], payload: P, resources: Any) -> Generator[Sync
     with connect("memory://", app=app) as coordinator:
         coordinator.submit(agent, payload)
         [delivery] = coordinator.store.call(_next_of(agent))
-        made = Context(LeaseSession(coordinator.store, delivery, app), agent, payload, resources)
+        made = _Awake(LeaseSession(coordinator.store, delivery, app), agent, payload, resources)
         before = entered(made)
         try:
             with _ending(agent, made.job_id):

@@ -10,7 +10,7 @@ from batonpass.coordinator.store import Store
 
 R = TypeVar("R")
 Told: TypeAlias = Callable[[c.Command[Any]], None]
-_WRITES = (c.Save, c.Record, c.HandOff, c.Spawn, c.Complete, c.Suspend, c.Fail)
+_WRITES = (c.Save, c.Record, c.HandOff, c.Spawn, c.Complete, c.Suspend, c.Sleep, c.Fail)
 
 
 class WatchedStore:

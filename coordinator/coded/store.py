@@ -260,6 +260,7 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Complete: _complete,
     c.Fail: _fail,
     c.Suspend: _suspend,
+    c.Sleep: lambda codec, m: replace(m, checkpoint=_new(codec, m.checkpoint)),
     c.Stage: lambda codec, m: replace(m, children=_children(codec, m.children)),
     c.Spawn: _spawn,
     c.Redrive: _redrive,

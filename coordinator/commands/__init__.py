@@ -5,6 +5,8 @@ so that building and reading them is shared by every store, sync and async. Dura
 adds its own clock's now.
 """
 
+from typing import TypeAlias
+
 from .base import Command, Fence, NewCheckpoint
 from .checkpoints import (
     Ancestors,
@@ -45,6 +47,7 @@ from .jobs import (
     Record,
     Redrive,
     Release,
+    Sleep,
     Submit,
     Suspend,
     Target,
@@ -80,6 +83,9 @@ from .threads import (
     Stamp,
     Threads,
 )
+
+# What may carry a checkpoint under a lease.
+Saving: TypeAlias = Save | HandOff | Complete | Suspend | Sleep | Spawn
 
 __all__ = [
     "EFFECT",
@@ -149,6 +155,8 @@ __all__ = [
     "Release",
     "Restore",
     "Save",
+    "Saving",
+    "Sleep",
     "Spawn",
     "Stage",
     "Stamp",

@@ -170,6 +170,15 @@ class Suspend(Command[None]):
     escalation: str = ""
 
 
+@dataclass(slots=True)  # as NewCheckpoint
+class Sleep(Command[None]):
+    """End this delivery. The job goes on after `delay` ms."""
+
+    fence: Fence
+    delay: int
+    checkpoint: NewCheckpoint | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Release(Command[None]):
     """Give a delivery back unfinished. Another worker goes on from its last checkpoint.

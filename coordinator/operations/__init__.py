@@ -45,6 +45,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Complete: holders.complete,
     c.Fail: holders.fail,
     c.Suspend: holders.suspend,
+    c.Sleep: holders.sleep,
     c.Stage: children.stage,
     c.Spawn: children.spawn,
     c.Release: holders.release,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...contracts import event as kinds
+from ...contracts.job import SLEEPING
 from ..commands import (
     SPENT,
     Claim,
@@ -18,6 +19,7 @@ from ..commands import (
     NewCheckpoint,
     Record,
     Release,
+    Sleep,
     Suspend,
 )
 from ..records import Records
@@ -167,6 +169,19 @@ def suspend(records: Records, command: Suspend) -> None:
     row.escalation, row.escalated = command.escalation, 0
     row.due = records.now + command.timeout if command.timeout else 0
     emit(records, kinds.SUSPENDED, row, checkpoint=row.tip, assignee=row.assignee, due=row.due or "")
+    free_slot(records, row)
+    store(records, row)
+
+
+def sleep(records: Records, command: Sleep) -> None:
+    """The job waits for a time, without a lease."""
+    row = closing(records, command.fence, "sleep", command.checkpoint)
+    if row is None:
+        return
+    row.state, row.reason = "submitted", SLEEPING
+    pause(records, row)
+    row.due = records.now + max(command.delay, 1)
+    emit(records, kinds.SLEEPING, row, checkpoint=row.tip, due=row.due)
     free_slot(records, row)
     store(records, row)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...contracts import event as kinds
-from ...contracts.job import JobState
+from ...contracts.job import SLEEPING, JobState
 from ..commands import Reap, Reaped
 from ..records import Records
 from ..rows import JobRow
@@ -67,7 +67,8 @@ def _wake(records: Records, row: JobRow) -> int:
     if row.state == JobState.INPUT_REQUIRED:
         moved = _overdue(records, row)
     else:
-        enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
+        back = go_ahead if row.reason == SLEEPING else enqueue
+        back(records, row, kinds.SUBMITTED, attempt=row.attempt)
     store(records, row)
     return moved
 

@@ -38,7 +38,7 @@ def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
     else:
         name, build, _ = _OPERATIONS[type(command)]
         argv = build(command)
-    if isinstance(command, _SAVING) and command.checkpoint and command.checkpoint.place:
+    if isinstance(command, c.Saving) and command.checkpoint and command.checkpoint.place:
         name = f"{name}+put"
     return name, argv
 
@@ -131,14 +131,12 @@ def _stream_rows(m: c.ReadStream, reply: list[Any]) -> list[StreamRow]:
     return [StreamRow(m.job_id, read_text(position), data) for position, data in reply]
 
 
-# Commands whose checkpoint may have a place. Then their scripts need `+put`.
-_SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend, c.Spawn)
 # For scripts that may stop early: the number of the argument that says where to go on.
 _GOING_ON = {"find": 4, "latest": 2, "places": 6, "put+put": 8, "put": 8, "save_unleased": 5, "save_unleased+put": 5}
 _GOING_ON["timeline"] = 5
 # Where, in the reply, the queues for `filled` begin.
 _FILLING: dict[type[c.Command[Any]], int] = {
-    **dict.fromkeys((c.Claim, c.Complete, c.Fail, c.HandOff, c.Release, c.Spawn, c.Suspend), 1),
+    **dict.fromkeys((c.Claim, c.Complete, c.Fail, c.HandOff, c.Release, c.Sleep, c.Spawn, c.Suspend), 1),
     **dict.fromkeys((c.Cancel, c.Submit), 2),
 }
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
@@ -154,6 +152,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Complete: ("complete", lambda m: [*fence_args(m.fence), m.result, *checkpoint_args(m.checkpoint)], _nothing),
     c.Fail: ("fail", jobs.fail_args, _nothing),
     c.Suspend: ("suspend", jobs.suspend_args, _nothing),
+    c.Sleep: ("sleep", lambda m: [*fence_args(m.fence), m.delay, *checkpoint_args(m.checkpoint)], _nothing),
     c.Stage: ("stage", lambda m: [*fence_args(m.fence), m.at, *jobs.children_args(m.children)], _nothing),
     c.Spawn: ("spawn", jobs.spawn_args, _nothing),
     c.ReadOutcomes: ("read_outcomes", lambda m: [m.job_id, m.fan, m.start, m.limit], jobs.outcomes),

@@ -136,6 +136,7 @@ LIMITS = {QUEUE: c.Limits("a" * 32, concurrency=1)}
 ENDS: dict[str, Callable[[Bench, c.Fence], object]] = {
     "hand off": lambda bench, fence: bench.do(c.HandOff(fence, new_target("review"))),
     "suspend": lambda bench, fence: bench.suspend(fence),
+    "sleep": lambda bench, fence: bench.do(c.Sleep(fence, MINUTE)),
     "release": lambda bench, fence: bench.do(c.Release(fence)),
     "crash": lambda bench, fence: bench.do(c.Release(fence, "it died")),
     "retry": lambda bench, fence: bench.do(c.Fail(fence, "boom", "", MINUTE)),

@@ -47,6 +47,12 @@ def _let_time_answer(bench: Bench, fence: c.Fence, **otherwise: Any) -> None:
     bench.do(c.Reap())
 
 
+def _sleep(bench: Bench, fence: c.Fence) -> None:
+    bench.do(c.Sleep(fence, 1000))
+    bench.clock.advance(1000)
+    bench.do(c.Reap())
+
+
 def _join(bench: Bench, fence: c.Fence) -> None:
     family = Family(bench, fence, 1, spare=1)
     family.spawn()
@@ -72,6 +78,7 @@ AHEAD: dict[str, Callable[[Bench, c.Fence], object]] = {
     "default answer": lambda bench, fence: _let_time_answer(bench, fence, otherwise=seal_blob("no", path="answer")),
     "unanswered": _let_time_answer,
     "joined": _join,
+    "awake": _sleep,
 }
 BEHIND: dict[str, Callable[[Bench, c.Fence], object]] = {
     "failed": _fail,

@@ -87,7 +87,7 @@ def test_what_it_noted_goes_with_it_unless_it_may_go_on(bench: Bench, end: str) 
     assert ("a note" in str(bench.harness.dump())) == (end in ("fail", "release"))
 
 
-@pytest.mark.parametrize("end", ["hand off", "complete", "suspend", "spawn"])
+@pytest.mark.parametrize("end", ["hand off", "complete", "suspend", "sleep", "spawn"])
 def test_without_its_last_checkpoint_it_does_not_end(bench: Bench, end: str) -> None:
     """Here what that shares with the one before it is gone."""
     fence = bench.start()
@@ -98,6 +98,7 @@ def test_without_its_last_checkpoint_it_does_not_end(bench: Bench, end: str) -> 
         "hand off": c.HandOff(fence, new_target("review"), last),
         "complete": c.Complete(fence, b"result", last),
         "suspend": c.Suspend(fence, b"question", last),
+        "sleep": c.Sleep(fence, 1, last),
         "spawn": Family(bench, fence, 1).spawning(checkpoint=last),
     }
     with bench.refused(Ungrounded):
@@ -156,7 +157,7 @@ def test_release(bench: Bench) -> None:
 
 def test_a_lost_reply(bench: Bench) -> None:
     """Each ending said again is answered as the first time, and has happened once."""
-    fences = [bench.start() for _ in range(7)]
+    fences = [bench.start() for _ in range(8)]
     endings = [
         c.HandOff(fences[0], new_target("review"), new_checkpoint()),
         c.Complete(fences[1], b"result", new_checkpoint()),
@@ -165,6 +166,7 @@ def test_a_lost_reply(bench: Bench) -> None:
         c.Fail(fences[4], "no", "rejected", None, "rejected"),
         c.Suspend(fences[5], b"sure?", new_checkpoint()),
         c.Release(fences[6]),
+        c.Sleep(fences[7], 1, new_checkpoint()),
     ]
     for ending in endings:
         first = bench.do(ending)

@@ -24,11 +24,12 @@ WRITES: dict[str, Writing] = {
     "retry": lambda fence: c.Fail(fence, "boom", "", retry_in=1),
     "reject": lambda fence: c.Fail(fence, "no", "rejected", None, "rejected"),
     "suspend": lambda fence: c.Suspend(fence, b"sure?", new_checkpoint()),
+    "sleep": lambda fence: c.Sleep(fence, 1, new_checkpoint()),
     "release": lambda fence: c.Release(fence),
 }
 
 
-ENDS = ["hand_off", "complete", "fail", "retry", "suspend", "release"]
+ENDS = ["hand_off", "complete", "fail", "retry", "suspend", "sleep", "release"]
 
 
 def all_refused(bench: Bench, fence: c.Fence, error: type[Exception], match: str | None = None) -> None:

@@ -45,6 +45,7 @@ ENDS: dict[str, Callable[[Bench, c.Fence], object]] = {
     "retry": lambda bench, fence: bench.do(c.Fail(fence, "boom", "", 100 * MINUTE)),
     "hand off": lambda bench, fence: bench.do(c.HandOff(fence, new_target("review"))),
     "suspend": lambda bench, fence: bench.suspend(fence),
+    "sleep": lambda bench, fence: bench.do(c.Sleep(fence, 100 * MINUTE)),
     "cancel": lambda bench, fence: bench.do(c.Cancel(fence.job_id)),
     "release": lambda bench, fence: bench.do(c.Release(fence)),
     "crash": lambda bench, fence: bench.do(c.Release(fence, "it died")),

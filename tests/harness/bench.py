@@ -127,7 +127,7 @@ class Bench:
             self._threads[sent.job_id] = sent.thread
         if isinstance(sent, c.Adopt):
             self._threads[sent.job_id] = sent.kept.job.thread
-        if isinstance(sent, c.Save | c.HandOff | c.Complete | c.Suspend | c.Spawn) and sent.fence and sent.checkpoint:
+        if isinstance(sent, c.Saving) and sent.fence and sent.checkpoint:
             sent.checkpoint.thread = self._threads.get(sent.fence.job_id, sent.fence.job_id)
         if self.side == "async":
             return self._until_done(self.store.acall(command))

@@ -93,6 +93,18 @@ async def test_an_agent_with_resources() -> None:
     assert counted == ["rain", "closed"]
 
 
+async def test_an_agent_that_sleeps() -> None:
+    found = [None, None, "wet"]
+    app = bp.App("pages")
+    given = {"order_batch": lambda text: f"batch of {text}", "fetch_batch": lambda batch: found.pop(0)}
+    await run(
+        shown("ctx.sleep(600)").replace("600", "0.01"),
+        {"bp": bp, "app": app, "Topic": Topic, "Report": Report, **given},
+    )
+    assert (await app.run("collect", Topic(text="rain"), returns=Report)).body == "wet"
+    assert found == []
+
+
 async def test_a_schedule(coordinator: bp.Coordinator) -> None:
     await run(shown("coordinator.schedule("), {"coordinator": coordinator, "Topic": Topic})
     [made] = await coordinator.schedules()

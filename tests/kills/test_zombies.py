@@ -54,6 +54,7 @@ def writes(fence: c.Fence, thread: str) -> list[c.Command[Any]]:
         c.Fail(fence, "zombie", "zombie"),
         c.Fail(fence, "zombie", "", 1),
         c.Suspend(fence, b"zombie", new),
+        c.Sleep(fence, 1, new),
         c.Release(fence),
     ]
 

@@ -260,8 +260,7 @@ def hand_off(world: World, pick: Picks) -> None:
 
 @move(2, holders=True)
 def complete(world: World, pick: Picks) -> None:
-    fence = world.fence(pick)
-    world.say(c.Complete(fence, b"%d" % pick.below(4), maybe_new(world, pick, fence)))
+    world.say(c.Complete(fence := world.fence(pick), b"%d" % pick.below(4), maybe_new(world, pick, fence)))
 
 
 @move(3, holders=True)
@@ -282,6 +281,11 @@ def suspend(world: World, pick: Picks) -> None:
     escalation = "\n".join(f"{HALF + i * STEP} {name}" for i, name in enumerate(["lead", "the boss"][: pick.below(3)]))
     late = (pick.of(["", "ann"]), timeout, pick.of([b"", b"1"]), escalation)
     world.say(c.Suspend(fence, b"%d" % pick.below(4), last, b"terms", *late))
+
+
+@move(3, holders=True)
+def sleep(world: World, pick: Picks) -> None:
+    world.say(c.Sleep(fence := world.fence(pick), later(pick), maybe_new(world, pick, fence)))
 
 
 @move(2, holders=True)

@@ -130,7 +130,7 @@ def test_large_writes_come_with_their_bodies(bench: Bench) -> None:
     assert bodies == {"x": (append.data,), "y": ()}
 
 
-@pytest.mark.parametrize("kind", ["save", "unleased", "hand_off", "complete", "suspend", "import"])
+@pytest.mark.parametrize("kind", ["save", "unleased", "hand_off", "complete", "suspend", "sleep", "import"])
 def test_every_way_to_commit_may_put(harness: RedisHarness, bench: Bench, kind: str) -> None:
     """A checkpoint with a place is put there by any command; one that was there goes."""
     run = Places(bench)
@@ -147,6 +147,7 @@ def test_every_way_to_commit_may_put(harness: RedisHarness, bench: Bench, kind: 
             "hand_off": c.HandOff(fence, new_target("review"), new),
             "complete": c.Complete(fence, b"result", new),
             "suspend": c.Suspend(fence, b"sure?", new),
+            "sleep": c.Sleep(fence, 1, new),
         }
         bench.do(commands[kind])
     found = run.find("a")

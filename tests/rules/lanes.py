@@ -54,6 +54,7 @@ def _back(bench: Bench) -> c.Command[Any]:
 
 GROWING: dict[str, Scene] = {
     "suspend in a lane": _in_lane(lambda f: c.Suspend(f, b"sure?")),
+    "sleep in a lane": _in_lane(lambda f: c.Sleep(f, 1)),
     "hand off in a lane": _in_lane(lambda f: c.HandOff(f, new_target("review"))),
 }
 ENDING: dict[str, Scene] = {

@@ -237,6 +237,8 @@ GROWING: dict[str, Scene] = {
     "suspend": _started(lambda f: c.Suspend(f, b"sure?", new_checkpoint())),
     "suspend for a time": _started(lambda f: c.Suspend(f, b"sure?", assignee="ann", timeout=1, escalation="9 lead")),
     "suspend without a checkpoint": _started(lambda f: c.Suspend(f, b"sure?")),
+    "sleep": _started(lambda f: c.Sleep(f, 1, new_checkpoint())),
+    "sleep without a checkpoint": _started(lambda f: c.Sleep(f, MINUTE)),
     "answer": lambda bench: c.AnswerJob(_asking(bench), b"yes"),
     "stage": lambda bench: c.Stage((f := _family(bench)).fence, 0, f.children),
     "stage anew": _staged_anew,

@@ -80,12 +80,13 @@ def test_different_endings_of_one_delivery(bench: Bench) -> None:
         c.Complete(fence, b"result"),
         c.Fail(fence, "boom", "attempts"),
         c.Suspend(fence, b"?"),
+        c.Sleep(fence, 1),
         c.Release(fence),
     ]
-    answers = at_once(bench, lambda n: endings[n % 4])
-    done = {n % 4 for n, answer in enumerate(answers) if answer is None}
+    answers = at_once(bench, lambda n: endings[n % 5])
+    done = {n % 5 for n, answer in enumerate(answers) if answer is None}
     assert len(done) == 1
-    assert all(isinstance(answer, bp.Fenced) for n, answer in enumerate(answers) if n % 4 not in done)
+    assert all(isinstance(answer, bp.Fenced) for n, answer in enumerate(answers) if n % 5 not in done)
 
 
 def test_one_checkpoint(bench: Bench) -> None:

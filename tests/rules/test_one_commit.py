@@ -12,7 +12,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
-from batonpass.contracts.outcome import Finished, Outcome, Suspended
+from batonpass.contracts.outcome import Asleep, Finished, Outcome, Suspended
 from batonpass.coordinator import commands as c
 from batonpass.testing.serving import claimed
 from batonpass.workers.context.context import Context
@@ -37,6 +37,7 @@ OUTCOMES: dict[type[c.Command[Any]], Outcome] = {
     c.HandOff: Finished(bp.Handoff("a", Task(text="onward")), LAST),
     c.Complete: Finished(Task(), LAST),
     c.Suspend: Suspended("sure?", LAST),
+    c.Sleep: Asleep(1, LAST),
 }
 
 

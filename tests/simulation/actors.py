@@ -126,6 +126,8 @@ class Worker:
                 otherwise=self._random.choice([b"", b"maybe"]),
                 escalation=escalation,
             )
+        if chance < 0.74:
+            return c.Sleep(fence, self._random.choice([0, 50, 400]), last)
         if chance < 0.8:
             return c.Fail(fence, "boom", "", retry_in=self._random.choice([0, 50, 400]))
         if chance < 0.9:

@@ -15,6 +15,7 @@ CLOSING: dict[type[c.Command[Any]], str] = {
     c.Complete: "complete",
     c.Fail: "fail",
     c.Suspend: "suspend",
+    c.Sleep: "sleep",
     c.Spawn: "spawn",
     c.Release: "release",
 }

@@ -11,7 +11,7 @@ from tests.model.growing import Growing
 ENDED = frozenset({"completed", "failed", "canceled", "rejected"})
 # A job is at one place at any moment. In the order of a job's life, for tables.
 PLACES = [
-    *("none", "thread_busy", "scheduled", "retry_at", "ready", "working", "input_required"),
+    *("none", "thread_busy", "scheduled", "retry_at", "sleeping", "ready", "working", "input_required"),
     "waiting_children",
     *("completed", "failed", "rejected", "canceled"),
 ]

@@ -190,6 +190,8 @@ class Ledger(Known):
             self._end(job, "completed", "", now)
         elif isinstance(m, c.Suspend):
             job.ask(m, now)
+        elif isinstance(m, c.Sleep):
+            job.state, job.reason, job.due = "submitted", "sleeping", now + max(m.delay, 1)
         elif isinstance(m, c.Spawn):
             self._spawn(job, m)
         elif isinstance(m, c.Release):

@@ -27,6 +27,11 @@ retry_at        Fail       retry_at
 retry_at        Reap       ready
 retry_at        Save       Fenced
 retry_at        Submit     retry_at
+sleeping        AnswerJob  WrongState
+sleeping        Cancel     canceled
+sleeping        Sleep      sleeping
+sleeping        Reap       ready
+sleeping        Save       Fenced
 ready           AnswerJob  WrongState ready
 ready           Cancel     canceled
 ready           Claim      working
@@ -52,6 +57,7 @@ working         Release    Fenced ready working
 working         Save       Fenced working
 working         Submit     working
 working         Suspend    Fenced input_required
+working         Sleep      Fenced sleeping
 working         Spawn      Fenced waiting_children
 waiting_children Cancel    canceled
 input_required  AnswerJob  WrongState ready

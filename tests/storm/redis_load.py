@@ -100,7 +100,7 @@ class Load:
         last = (
             session.seal(Snapshot(step="last", state={"messages": [*said, "end"]})) if choose.random() < 0.5 else None
         )
-        kind = choose.choice(["end", "end", "end", "retry", "fail", "release", "suspend", "cancel", "open"])
+        kind = choose.choice(["end", "end", "end", "retry", "fail", "release", "suspend", "sleep", "cancel", "open"])
         if kind == "open":
             self._notes.open.append(fence)
         elif kind == "end" and session.agent == "write":
@@ -112,6 +112,8 @@ class Load:
         elif kind == "suspend":
             session.write(c.Suspend(fence, seal_blob("sure?", path="question"), last))
             _patient(lambda: session._store.call(c.AnswerJob(made, seal_blob("yes", path="answer"))))
+        elif kind == "sleep":
+            session.write(c.Sleep(fence, 1, last))
         elif kind == "cancel":
             _patient(lambda: session._store.call(c.Cancel(made)))
             self._notes.note("cancel", made)

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from ...contracts.agent import Agent, name_of
 from ...contracts.contract import Contract
-from ...contracts.duration import seconds_of
+from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BadSetup, UndeclaredHandoff
 from ...contracts.fanout import Failures, Wait, fan_out
 from ...contracts.guard import Guard, Spent
 from ...contracts.handoff import Handoff
 from ...contracts.inbox import AskTerms
 from ...contracts.job import Lease
+from ...coordinator.calls.inputs import milliseconds
 from ..doubt import start_of
 from ..session import LeaseSession
 from .asking import asking, elsewhere
+from .counted import Later
 from .effects import Act, Unsure, effecting
 from .fan_out import Joining, joining
+from .sleeping import sleeping
 from .steps import Pause, Steps
 
 if TYPE_CHECKING:
@@ -181,6 +184,14 @@ class BaseContext:
         wanted = fan_out(tuple(handoffs), wait, failures)
         called = [[handoff.to, handoff.payload, handoff.transcript] for handoff in handoffs]
         return (yield from joining(self._steps, self._session, self._session.book, wanted, [called, wait, failures]))
+
+    def _sleeping(self, delay: Duration) -> Generator[Later, None, None]:
+        if self._agent.kind != "function":
+            raise BadSetup(
+                f"ctx.sleep() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a plain "
+                "function that sleeps and hands the job back"
+            )
+        return sleeping(self._steps, milliseconds(delay, "delay"))
 
     def effect_key(self, key: str) -> str:
         """The idempotency key to give to an effect's outside service. It is the same for each attempt, and for a child

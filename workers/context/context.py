@@ -15,6 +15,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from typing_extensions import Unpack
 
 from ...contracts.contract import Contract
+from ...contracts.duration import Duration
 from ...contracts.errors import NoJob
 from ...contracts.fanout import Failures, Wait
 from ...contracts.handoff import Handoff
@@ -87,6 +88,11 @@ class SyncContext(BaseContext):
 
         with self._steps.turn:
             return follow(self._joining(handoffs, wait, failures), act)
+
+    def sleep(self, delay: Duration) -> None:
+        """Wait without a worker: see `Context.sleep`."""
+        with self._steps.turn:
+            follow(self._sleeping(delay), lambda _: self._let_others())
 
     def effect(self, key: str, fn: Callable[..., T], /, *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
         """Do something outside of Batonpass, with one recorded outcome: see `Context.effect`."""
@@ -223,6 +229,21 @@ class Context(BaseContext):
 
         async with self._steps.tasks_turn:
             return await afollow(self._joining(handoffs, wait, failures), act)
+
+    async def sleep(self, delay: Duration) -> None:
+        """Wait for `delay` (seconds or a timedelta), also for weeks. For plain functions.
+
+        The job doesn't occupy a worker while it waits, and a crash doesn't make it wait again. When the time has come,
+        by the store's clock, the agent runs again from its recorded steps, on any worker, and this call returns. Sleeps
+        that begin at once take turns. A wait that depends on the clock must be the same when the agent runs again, so
+        compute it in a step.
+        """
+
+        async def act(_: Later) -> None:
+            await self._let_others()
+
+        async with self._steps.tasks_turn:
+            await afollow(self._sleeping(delay), act)
 
     @overload
     async def effect(

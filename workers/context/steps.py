@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import inf
@@ -24,7 +24,7 @@ from ...coordinator.commands import STEP
 from ...coordinator.session import Session
 
 # Prefixes of what is recorded like steps, under its own names.
-_OTHERS = ("ask", "effect", "fan_out")
+_OTHERS = ("ask", "effect", "fan_out", "sleep")
 _SIGNS = re.compile(r"[\\#:]")
 
 
@@ -101,6 +101,10 @@ class Steps:
     def digests(self) -> dict[str, bytes | None]:
         """The recorded steps' digests (None: any), by key."""
         return {key: recorded.digest for key, recorded in self._done.items()}
+
+    def results(self) -> dict[str, Any]:
+        """The recorded steps' results, by key."""
+        return {key: recorded.result for key, recorded in self._done.items()}
 
     def recorded(self, full: str) -> Recorded | None:
         """A step's record, if it is done."""
@@ -181,10 +185,13 @@ class Steps:
         self._done[full] = Recorded(digest, result)
         return self.snapshot(full) if self._own_state else None, {STEP + full: [digest, result]}
 
-    def snapshot(self, step: str, asking: tuple[str, bytes | None] | None = None) -> Snapshot:
-        """All recorded steps, as a plain function's state, and the question that waits for its answer."""
+    def snapshot(
+        self, step: str, asking: tuple[str, bytes | None] | None = None, also: Mapping[str, Any] | None = None
+    ) -> Snapshot:
+        """All recorded steps, and `also` these, as a plain function's state, and the question that waits for its
+        answer."""
         done = self._done.copy()  # a sync agent's threads may finish steps meanwhile
-        state = {key: recorded.result for key, recorded in done.items()}
+        state = {key: recorded.result for key, recorded in done.items()} | dict(also or {})
         full, digest = asking or self.asking or (None, None)
         return Snapshot(
             step=step, state=state, native={"v": 1, "asking": full} | ({"digest": digest} if digest else {})

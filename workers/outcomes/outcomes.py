@@ -24,12 +24,12 @@ from ...contracts.errors import (
 )
 from ...contracts.handoff import Envelope, Handoff
 from ...contracts.job import CHILDREN, FailureReason
-from ...contracts.outcome import Finished, Rejected, Suspended
+from ...contracts.outcome import Asleep, Finished, Rejected, Suspended
 from ...contracts.retry import policy_for
 from ...coordinator.blobs import seal_blob
 from ...coordinator.book import Book
 from ...coordinator.calls.jobs import seal_result
-from ...coordinator.commands import SPENT, Command, Complete, Fail
+from ...coordinator.commands import SPENT, Command, Complete, Fail, Sleep
 from ...coordinator.questions import suspending
 from ..context.asking import asked_as
 from ..doubt import in_doubt
@@ -56,13 +56,17 @@ ATTEMPTS_OVER: tuple[FailureReason, ...] = ("attempts", "permanent", "out_of_tim
 _LONGEST = 10_000
 
 
-def ending(agent: Agent[Any], session: LeaseSession, outcome: Finished | Suspended | Rejected) -> Command[None]:
+def ending(
+    agent: Agent[Any], session: LeaseSession, outcome: Finished | Suspended | Rejected | Asleep
+) -> Command[None]:
     """The command that commits an outcome without a handoff, checked against the agent's declaration."""
     if isinstance(outcome, Rejected):
         return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected", _spent(session))
     final = session.seal(outcome.final) if outcome.final else None
     if isinstance(outcome, Suspended):
         return suspending(session.fence, outcome.question, asked_as(agent, outcome.terms), agent.kind, final)
+    if isinstance(outcome, Asleep):
+        return Sleep(session.fence, outcome.delay, final)
     return Complete(session.fence, _result(agent, outcome, session), final)
 
 

@@ -90,9 +90,10 @@ for _, id in left_of(due) do
   if asking[id] then
     filled[#filled + 1] = overdue(id, asking[id], now)
   else
-    local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
+    local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt', 'reason')
     redis.call('ZREM', TIMERS, id)
-    enqueue(id, job[1], 'updated', num(now))
+    local back = job[5] == 'sleeping' and go_ahead or enqueue
+    back(id, job[1], 'updated', num(now))
     filled[#filled + 1] = job[1]
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
   end

@@ -1,0 +1,209 @@
+"""ctx.sleep: a job waits without a worker, once, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any, cast
+
+import anyio
+import pytest
+
+import batonpass as bp
+from batonpass.testing import context
+
+from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
+
+SHORT, LONG = 0.05, 3600.0
+
+
+async def polls(ask: Ask, ctx: bp.Context) -> Reply:
+    for look in range(3):
+        await ctx.step("look", str, look)
+        await ctx.sleep(SHORT)
+    return Reply(text="seen")
+
+
+def polls_in_a_thread(ask: Ask, ctx: bp.SyncContext) -> Reply:
+    for look in range(3):
+        ctx.step("look", str, look)
+        ctx.sleep(timedelta(seconds=SHORT))
+    return Reply(text="seen")
+
+
+async def in_a_group(ask: Ask, ctx: bp.Context) -> Reply:
+    async with asyncio.TaskGroup() as tasks:
+        for seconds in (SHORT, SHORT, 2 * SHORT):
+            tasks.create_task(ctx.sleep(seconds))
+    return Reply(text="seen")
+
+
+async def taken_for_results(ask: Ask, ctx: bp.Context) -> Reply:
+    await asyncio.gather(*(ctx.sleep(SHORT) for _ in range(3)), return_exceptions=True)
+    return Reply(text="seen")
+
+
+def in_threads(ask: Ask, ctx: bp.SyncContext) -> Reply:
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(ctx.sleep, [SHORT] * 3))
+    return Reply(text="seen")
+
+
+@pytest.mark.parametrize("agent", [polls, polls_in_a_thread, in_a_group, taken_for_results, in_threads])
+async def test_each_sleep_happens_once(agent: Callable[..., Any], store_url: str) -> None:
+    async with serving(only(agent, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "seen"
+        told = await kinds(coordinator, job)
+        assert (told.count("job.sleeping"), told.count("job.started")) == (3, 4)
+        slept = [event async for event in coordinator.events(job=job.id, types=("job.sleeping", "job.started"))]
+        for sleeping, started in zip(slept[1::2], slept[2::2], strict=True):
+            assert started.time - sleeping.time >= timedelta(seconds=SHORT - 0.002)
+
+
+async def test_it_needs_no_worker(store_url: str) -> None:
+    """Not even a slot: with one, others run meanwhile. Another worker goes on."""
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        if ask.number:
+            await ctx.step("begin", str, 1)
+            await ctx.sleep(1.0)
+        return Reply(text=await ctx.step("end", str, ask.number))
+
+    app = only(agent)
+    async with bp.connect(store_url, app=app) as coordinator:
+        async with app.worker(coordinator, concurrency=1):
+            asleep = await coordinator.submit("a", Ask(number=1), returns=Reply)
+            info = await reached(asleep, bp.JobState.SUBMITTED, reason="sleeping")
+            other = await coordinator.submit("a", Ask(), returns=Reply)
+            assert (await other.result(timeout=DEADLINE)).text == "0"
+        assert info.lease is None
+        assert info.due_at is not None
+        async with app.worker(coordinator):
+            assert (await asleep.result(timeout=DEADLINE)).text == "1"
+        told = await kinds(coordinator, asleep)
+        assert (told.count("job.sleeping"), told.count("job.started")) == (1, 2)
+
+
+async def test_a_failure_after_it_sleeps_no_more() -> None:
+    ran: list[str] = []
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.sleep(SHORT)
+        ran.append("awake")
+        if len(ran) < 3:
+            raise ValueError("not yet")
+        return Reply(text="done")
+
+    async with serving(only(agent, retries=bp.Retry(attempts=2, first=0))) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await reached(job, bp.JobState.FAILED)
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=DEADLINE)).text == "done"
+        assert (await kinds(coordinator, job)).count("job.sleeping") == 1
+
+
+async def test_code_that_sleeps_longer_now_goes_on_with_the_sleep_that_is_over() -> None:
+    seconds = SHORT
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        nonlocal seconds
+        await ctx.sleep(seconds)
+        seconds = LONG
+        await ctx.sleep(SHORT)
+        return Reply(text="done")
+
+    async with serving(only(agent)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "done"
+        assert (await kinds(coordinator, job)).count("job.sleeping") == 2
+
+
+async def test_in_tasks_nobody_takes_the_sleep_of_another() -> None:
+    """Although the tasks run in another order when the first sleep is over."""
+    orders = [(SHORT, 4 * SHORT), (4 * SHORT, SHORT), (4 * SHORT, SHORT)]
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        async with anyio.create_task_group() as tasks:
+            for seconds in orders.pop(0):
+                tasks.start_soon(ctx.sleep, seconds)
+        return Reply(text="done")
+
+    async with serving(only(agent)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "done"
+        events = [event async for event in coordinator.events(job=job.id, types=("job.sleeping",))]
+        slept = [int(event.data["due"]) / 1000 - event.time.timestamp() for event in events]
+        assert slept == pytest.approx([SHORT, 4 * SHORT], abs=0.01)
+
+
+async def test_a_step_of_the_same_name_is_another() -> None:
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        said = await ctx.step("sleep", str, "well")
+        await ctx.sleep(SHORT)
+        return Reply(text=said + await ctx.step("sleep", str, "!"))
+
+    async with serving(only(agent)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "well!"
+        assert (await kinds(coordinator, job)).count("job.sleeping") == 1
+
+
+async def test_a_sleeping_job_is_canceled_at_once() -> None:
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.sleep(timedelta(weeks=4))
+        return Reply(text="")
+
+    async with serving(only(agent)) as coordinator:
+        job = await coordinator.submit("a", Ask())
+        info = await reached(job, bp.JobState.SUBMITTED, reason="sleeping")
+        assert info.due_at is not None
+        assert timedelta(weeks=4) - (info.due_at - info.updated_at) < timedelta(seconds=1)
+        await job.cancel()
+        assert (await job.info()).state == bp.JobState.CANCELED
+
+
+@pytest.mark.parametrize("delay", [-1, None, float("nan"), "soon"])
+async def test_a_time_that_can_not_be_is_refused(delay: Any) -> None:
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        with pytest.raises(bp.BadSetup, match=r"delay|duration"):
+            await ctx.sleep(delay)
+        return Reply(text="refused")
+
+    async with serving(only(agent)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "refused"
+
+
+async def test_a_test_of_one_agent_does_not_wait() -> None:
+    agent, in_a_thread = only(polls)["a"], only(polls_in_a_thread)["a"]
+    async with context(agent, Ask()) as ctx:
+        assert (await agent(Ask(), ctx)).text == "seen"
+        await ctx.sleep(LONG)
+        await anyio.to_thread.run_sync(ctx.sync.sleep, LONG)
+    with context(in_a_thread, Ask()) as sync:
+        assert in_a_thread(Ask(), sync).text == "seen"
+        sync.sleep(LONG)
+
+
+@pytest.mark.capability("langgraph")
+async def test_an_agent_of_a_framework_is_told_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
+    from langgraph.graph import StateGraph
+
+    async def node(state: dict[str, Any]) -> dict[str, Any]:
+        with pytest.raises(bp.BadSetup, match=r"hand off to a plain function that sleeps"):
+            await bp.current().sleep(SHORT)
+        return {"text": "refused"}
+
+    def graph() -> Any:
+        made: Any = cast(Any, StateGraph)(dict)
+        made.add_node("node", node)
+        return made.set_entry_point("node").set_finish_point("node")
+
+    app = bp.App("one")
+    app.langgraph("a", accepts=Ask, returns=Reply)(graph)
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "refused"
