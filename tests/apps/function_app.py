@@ -38,6 +38,7 @@ async def awork(label: str, value: Any) -> Any:
 @app.agent("async", accepts=Topic, returns=Notes)
 async def async_steps(topic: Topic, ctx: bp.Context) -> Notes:
     notes = [await ctx.step("first", work, "async:first", "one")]
+    await ctx.sleep(0.02)
     notes += [await ctx.step("more", awork, f"async:more:{n}", f"more {n}") for n in range(2)]
     return Notes(notes=[*notes, topic.text])
 
