@@ -26,6 +26,7 @@ _OURS = {
     "redrive": "dead:redrive",
     "timeline": "history:timeline",
     "events": "history:events",
+    "stream": "stream:stream",
     "restore": "travel:restore",
     "diff": "travel:diff",
     "fork": "travel:fork",

@@ -148,6 +148,13 @@ class Show(Query):
     """Seconds to wait for the job's end."""
 
 
+class Stream(Query):
+    """From where a job's live output is wanted."""
+
+    after: str = ""
+    """The last id that was received, if the request has no header `Last-Event-ID`."""
+
+
 class _Wanted(Query):
     """What is wanted."""
 

@@ -16,17 +16,18 @@ from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import JobInfo, JobState
 from batonpass.contracts.names import is_id
 from batonpass.contracts.worker import WorkerInfo
-from batonpass.coordinator.calls.inputs import fitting
+from batonpass.coordinator.calls.inputs import cursor, fitting
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
 from .answers import Alive, Answered, Canceled, EventPage, Redriven, ShownJob, Submitted
-from .bodies import All, Answer, Events, Jobs, Nothing, Questions, Redrive, Show, Submission, Timeline
+from .bodies import All, Answer, Events, Jobs, Nothing, Questions, Redrive, Show, Stream, Submission, Timeline
 from .happened import following, reader
 from .metrics import MEDIA_TYPE, exposition
 from .operation import Operation
 from .refusing import BadRequest, Problem, answer, told
 from .standing import Gauge
+from .streaming import SERVER_SENT, streaming
 from .tally import Tally
 
 HEALTH = "/health"
@@ -37,13 +38,14 @@ def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
     """All that programs with the token can ask."""
     ends = _Endpoints(coordinator, gauge)
     return [
-        Operation("GET", "/metrics", ends.metrics, None, str),
+        Operation("GET", "/metrics", ends.metrics, None, str, media="text/plain"),
         Operation("GET", "/agents", ends.agents, All, list[AgentInfo]),
         Operation("GET", "/workers", ends.workers, All, list[WorkerInfo]),
         Operation("GET", "/inbox", ends.inbox, Questions, list[InboxItem]),
         Operation("GET", "/jobs", ends.jobs, Jobs, list[JobInfo]),
         Operation("POST", "/jobs", ends.submit, Submission, Submitted),
         Operation("GET", "/jobs/{id}", ends.show, Show, ShownJob),
+        Operation("GET", "/jobs/{id}/stream", ends.stream, Stream, str, media=SERVER_SENT),
         Operation("POST", "/jobs/{id}/answer", ends.answer, Answer, Answered),
         Operation("POST", "/jobs/{id}/cancel", ends.cancel, Nothing, Canceled),
         Operation("POST", "/jobs/{id}/redrive", ends.redrive, Redrive, Redriven),
@@ -149,6 +151,13 @@ class _Endpoints:
                 info = without_payload(info)
         result = await job.result(timeout=0) if info.state == JobState.COMPLETED else None
         return answer(with_values(info, payload, result))
+
+    async def stream(self, request: Request, wanted: Stream) -> Response:
+        """Follow what a job's agents stream, until it ends, as server-sent events."""
+        job = self._coordinator.job(request.path_params["id"])
+        after = cursor(wanted.after or request.headers.get("last-event-id", ""), "a part")
+        await job.info()
+        return streaming(job, after)
 
     async def answer(self, request: Request, given: Answer) -> Response:
         """Answer a job's question."""

@@ -92,13 +92,12 @@ def _forms(operation: Operation) -> Iterator[tuple[str, JsonSchemaMode, TypeAdap
 
 
 def _described(operation: Operation, sent: _Schema | None, gives: _Schema) -> _Schema:
-    media = "text/plain" if operation.gives is str else "application/json"
     about: _Schema = {
         "operationId": operation.name,
         "summary": operation.summary,
         "parameters": list(_parameters(operation)),
         "responses": {
-            "200": {"description": "Done", "content": {media: {"schema": gives}}},
+            "200": {"description": "Done", "content": {operation.media: {"schema": gives}}},
             "default": {"description": "Not done", "content": _json({"$ref": "#/components/schemas/Error"})},
         },
     }

@@ -20,7 +20,7 @@ class Operation:
     """A method of a path.
 
     `takes` is the form of its parameters (a `Query`) or of its body, whose values `endpoint` is called with. None: it
-    ignores both. `gives` is the type of its answer. An `open` one needs no token.
+    ignores both. `gives` is the type of its answer, in the form `media`. An `open` one needs no token.
     """
 
     method: Literal["GET", "POST"]
@@ -29,6 +29,7 @@ class Operation:
     takes: type[BaseModel] | None
     gives: Any
     open: bool = False
+    media: str = "application/json"
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import anyio
 import uvicorn
 from anyio.abc import TaskStatus
+from sse_starlette.sse import AppStatus
 
 from batonpass.contracts.errors import BadSetup
 from batonpass.coordinator.client import Coordinator
@@ -81,7 +82,7 @@ async def _serve(coordinator: Coordinator, gauge: Gauge, listener: socket.socket
         server_header=False,
         timeout_graceful_shutdown=_LAST_WORDS,
     )
-    server = _Server(config)
+    server, AppStatus.should_exit = _Server(config), False
     with alone():
         async with anyio.create_task_group() as tasks:
             await tasks.start(_stop_by_signal, server)
@@ -95,7 +96,7 @@ async def _stop_by_signal(server: uvicorn.Server, *, task_status: TaskStatus[Non
         task_status.started()
         async for _ in signals:
             server.force_exit = server.should_exit  # a second signal does not wait for requests
-            server.should_exit = True
+            server.should_exit = AppStatus.should_exit = True  # of streams, which look every 0.5 s
 
 
 def _url(listener: socket.socket) -> str:

@@ -1,0 +1,146 @@
+"""`GET /jobs/JOB/stream`: a job's live output for programs in any language, as server-sent events."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import httpx
+import pytest
+
+import batonpass as bp
+
+from ..workers.serving import DEADLINE, Ask, Reply, reached, serving
+from .service import TOKEN, caller, process, service_of
+
+app = bp.App("stream")
+
+
+@app.agent("tell", accepts=Ask, returns=Reply)
+async def tell(ask: Ask, ctx: bp.Context) -> Reply:
+    await ctx.step("first", ctx.emit, "one\ntwo", {"number": float("nan")})
+    await ctx.ask("more?")
+    await ctx.emit("three")
+    return Reply(text="told")
+
+
+class Reader:
+    """A client, as a browser's `EventSource`."""
+
+    def __init__(self, address: str, job: str) -> None:
+        self._address, self._path = address, f"/jobs/{job}/stream"
+        self.last = ""
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[AsyncIterator[tuple[str, object]]]:
+        headers = {"authorization": f"Bearer {TOKEN}"} | ({"last-event-id": self.last} if self.last else {})
+        async with (
+            httpx.AsyncClient(base_url=self._address, timeout=DEADLINE, headers=headers) as http,
+            http.stream("GET", self._path) as response,
+        ):
+            assert response.status_code == 200
+            assert response.headers["content-type"].startswith("text/event-stream")
+            yield self._events(response)
+
+    async def _events(self, response: httpx.Response) -> AsyncIterator[tuple[str, object]]:
+        kind, data = "message", ""
+        async for line in response.aiter_lines():
+            name, _, value = line.partition(": ")
+            if name == "id":
+                self.last = value
+            elif name == "event":
+                kind = value
+            elif name == "data":
+                data = value
+            elif not line and data:
+                yield kind, json.loads(data)
+                kind, data = "message", ""
+
+
+async def test_parts_as_they_come_and_after_a_lost_connection_the_rest(store_url: str) -> None:
+    with service_of(app, store_url) as address:
+        async with serving(app, store_url) as coordinator:
+            job = await coordinator.submit("tell", Ask())
+            reader = Reader(address, job.id)
+            with anyio.fail_after(DEADLINE):
+                async with reader.open() as events:
+                    assert [await anext(events) for _ in range(2)] == [
+                        ("message", "one\ntwo"),
+                        ("message", {"number": "NaN"}),
+                    ]
+                await reached(job, bp.JobState.INPUT_REQUIRED)
+                async with reader.open() as events:
+                    await job.answer("yes")
+                    assert await anext(events) == ("message", "three")
+                    assert [event async for event in events] == [("end", {"id": job.id, "state": "completed"})]
+        async with caller(address) as http:
+            whole = await http.get(f"/jobs/{job.id}/stream")
+            assert (whole.text.count("data: "), whole.text.count("event: ")) == (4, 1)
+            assert (await http.get(f"/jobs/{job.id}/stream", params={"after": reader.last})).text.count("id: ") == 0
+            assert (await http.get(f"/jobs/{'j' + '0' * 23}/stream")).status_code == 404
+            assert (await http.get(f"/jobs/{job.id}/stream", params={"after": "no cursor"})).status_code == 422
+        async with caller(address, token="") as http:
+            assert (await http.get(f"/jobs/{job.id}/stream")).status_code == 401
+
+
+async def test_what_can_not_be_read_ends_it(sqlite_url: str) -> None:
+    codec = bp.Codec(encrypt={"a": b"k" * 32})
+    async with bp.connect(sqlite_url, app=app, codec=codec) as coordinator, app.worker(coordinator):
+        job = await coordinator.submit("tell", Ask())
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+    with process(sqlite_url, "--json", BATONPASS_TOKEN=TOKEN) as running:
+        assert running.stdout is not None
+        reader = Reader(json.loads(running.stdout.readline())["url"], job.id)
+        with anyio.fail_after(DEADLINE):
+            async with reader.open() as events:
+                [(kind, told)] = [event async for event in events]
+    assert (kind, "BATONPASS_ENCRYPT_KEYS" in str(told)) == ("error", True)
+
+
+async def test_a_client_that_hangs_up_leaves_nothing(redis_url: str) -> None:
+    """No connection to the store, and no error in the log."""
+    async with bp.connect(redis_url, app=app) as coordinator:
+        job = await coordinator.submit("tell", Ask())
+        with process(redis_url, "--json", BATONPASS_TOKEN=TOKEN) as running:
+            assert running.stdout is not None
+            address = json.loads(running.stdout.readline())["url"]
+
+            async def begin_and_leave() -> None:
+                async with Reader(address, job.id).open():
+                    await anyio.sleep(0.05)
+
+            def open_files() -> int:
+                return len(os.listdir(f"/proc/{running.pid}/fd"))
+
+            await begin_and_leave()
+            before = open_files()
+            async with anyio.create_task_group() as tasks:
+                for _ in range(20):
+                    tasks.start_soon(begin_and_leave)
+            with anyio.fail_after(DEADLINE):
+                while open_files() > before + 3:
+                    await anyio.sleep(0.02)
+            running.send_signal(signal.SIGTERM)
+            told = running.communicate(timeout=DEADLINE)[1]
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGINT])
+async def test_a_service_that_stops_hangs_up(sqlite_url: str, order: signal.Signals) -> None:
+    """And the client, which connects again, goes on."""
+    async with bp.connect(sqlite_url, app=app) as coordinator:
+        job = await coordinator.submit("tell", Ask())
+    with process(sqlite_url, "--json", BATONPASS_TOKEN=TOKEN) as running:
+        assert running.stdout is not None
+        reader = Reader(json.loads(running.stdout.readline())["url"], job.id)
+        with anyio.fail_after(DEADLINE):
+            async with reader.open() as events:
+                running.send_signal(order)
+                with pytest.raises((httpx.RemoteProtocolError, StopAsyncIteration)):
+                    await anext(events)
+        told = running.communicate(timeout=DEADLINE)[1]
+    assert (running.returncode, told) == (0, "")
