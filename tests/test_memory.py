@@ -227,6 +227,35 @@ async def test_a_node_to_which_the_graph_comes_back_does_it_anew() -> None:
     assert told == [0, 1, 2]
 
 
+@pytest.mark.parametrize("unsure", ["stop", "repeat"])
+async def test_nor_an_effect_whose_result_a_person_told(unsure: Any) -> None:
+    paid: list[str] = []
+
+    def pay(key: str) -> str:
+        paid.append(key)
+        raise OSError("the connection broke")
+
+    async def node(state: Any) -> Any:
+        ctx = bp.current()
+        receipt = await ctx.effect("pay", pay, ctx.effect_key("pay"), unsure=unsure)
+        return {"body": f"{interrupt(bp.Handoff('echo', Draft(body=state['text']))).text}, {receipt}"}
+
+    def make() -> Any:
+        graph: Graph = StateGraph(Desk)
+        return graph.add_node("node", node).add_edge(START, "node")
+
+    app = bp.App("told")
+    app.langgraph("begin", accepts=Topic, returns=Draft, hands_to={"echo": Draft}, memory="job", retries=1)(make)
+    echoing(app, "begin")
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("begin", Topic(text="a"))
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=20)
+        await coordinator.redrive(job.id, changes={"effect:pay": "receipt"})
+        assert (await job.result(timeout=20)).body.endswith(", receipt")
+    assert len(paid) == 1
+
+
 async def test_nor_if_it_asks_a_person_when_its_job_is_back() -> None:
     paid: list[str] = []
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, cast
 
-from ..coordinator.commands import EFFECT, STEP
+from ..coordinator.commands import EFFECT, OUTCOME
 from .session import LeaseSession
 
-# Where the outcome is, among the recorded steps and in a plain function's state.
-_STEP, _STATE = f"{STEP}effect:", "effect:"
+_STATE = "effect:"  # where the outcome is in a plain function's state
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def in_doubt(session: LeaseSession, *, over: bool = False) -> list[str]:
     state = session.checkpoint.state if session.checkpoint else None
     told = cast("dict[str, Any]", state) if isinstance(state, dict) else {}  # a redrive may have told the outcome
     keys = [key.removeprefix(EFFECT) for key in session.journal if key.startswith(EFFECT)]
-    open_ = [key for key in keys if _STEP + key not in session.journal and _STATE + key not in told]
+    open_ = [key for key in keys if OUTCOME + key not in session.journal and _STATE + key not in told]
     starts = [(key, start_of(session.journal, key)) for key in open_]
     return [unknown(start.about, key, over=over) for key, start in starts if start and not start.repeats]
 

@@ -22,6 +22,7 @@ from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     EFFECT,
+    OUTCOME,
     PART,
     SPENT,
     STEP,
@@ -89,6 +90,7 @@ Saving: TypeAlias = Save | HandOff | Complete | Suspend | Sleep | Spawn
 
 __all__ = [
     "EFFECT",
+    "OUTCOME",
     "PART",
     "READING",
     "SPENT",

@@ -114,6 +114,8 @@ SPENT = "spent"
 STEP = "step/"
 # Those that say that an effect has started.
 EFFECT = "effect/"
+# Those that have an effect's outcome, as a step's.
+OUTCOME = f"{STEP}effect:"
 # Those that say which part of its agent recorded a step or an effect: this, and the step's or effect's key.
 PART = "part/"
 

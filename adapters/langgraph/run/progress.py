@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from ....contracts.checkpoint import Snapshot
-from ....coordinator.commands import PART
+from ....coordinator.commands import EFFECT, OUTCOME, PART
 from ....coordinator.session import Session
 from ..configs import config_of
 from ..internals import ERROR_SOURCE_NODE
@@ -112,7 +112,10 @@ class Progress:
         """The steps and effects of these tasks of the graph, and whose they are."""
         journal = self._session.journal
         parts = {key: part for key, part in journal.items() if key.startswith(PART) and part in tasks}
-        return parts | {key: journal[key] for key in (each.removeprefix(PART) for each in parts)}
+        keys = [key.removeprefix(PART) for key in parts]
+        # A redrive may have told outcomes of effects, and does not know whose they are.
+        told = [OUTCOME + key.removeprefix(EFFECT) for key in keys if key.startswith(EFFECT)]
+        return parts | {key: journal[key] for key in (*keys, *told) if key in journal}
 
     def last_again(self) -> Snapshot | None:
         """The last checkpoint again, with the states of parts that keep theirs, for the job's next visit. None if there
