@@ -259,3 +259,16 @@ def fails_twice() -> Any:
         return Reply(text=str(ctx.attempt))
 
     return fails
+
+
+async def test_the_log_says_that_an_attempt_follows_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def flaky(ask: Ask, ctx: bp.Context) -> Reply:
+        if ctx.attempt == 1:
+            raise bp.RetryLater(0, "not yet")
+        return Reply(text="there")
+
+    async with serving(only(flaky), "memory://") as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await job.result(timeout=30)
+    [line] = [record.getMessage() for record in caplog.records if "not yet" in record.getMessage()]
+    assert line.endswith("again in 0.0 s")

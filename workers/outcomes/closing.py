@@ -11,7 +11,7 @@ from ...contracts.agent import Agent
 from ...contracts.errors import BatonpassError, Canceled, ChildrenFailed, Fenced, OverBudget, Unanswered
 from ...coordinator.book import Book
 from ...coordinator.calls import adrive
-from ...coordinator.commands import Fence, Release
+from ...coordinator.commands import Fail, Fence, Release
 from ...coordinator.rows import JobRow
 from ...coordinator.store import Store
 from ..context.fan_out import counting
@@ -48,12 +48,9 @@ class Closing:
         if session.budget.open:
             with suppress(BatonpassError):
                 await adrive(self._store, counting(session))
-        try:
-            command = failing(agent, session, error)
-        except Exception as odd:  # users' errors may raise whenever they are looked at
-            error = type(type(error).__name__, (Exception,), {})(f"(it can't be described: {type(odd).__name__})")
-            command = failing(agent, session, error)
-        again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
+        error, command = _failing(agent, session, error)
+        pause = command.retry_in
+        again = f"failed ({command.reason})" if pause is None else f"again in {pause / 1000:.1f} s"
         trace = None if isinstance(error, BatonpassError) else to_log(agent, error)
         try:
             instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
@@ -104,6 +101,15 @@ class Closing:
             _log.warning("%s: %s; its lease had ended", about, how)
         except BatonpassError as error:
             _log.warning("%s: %s; not given back, its lease will expire: %s", about, how, error)
+
+
+def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> tuple[BaseException, Fail]:
+    """The error, or another in place of one that can't be described, and the command for it."""
+    try:
+        return error, failing(agent, session, error)
+    except Exception as odd:  # users' errors may raise whenever they are looked at
+        instead = type(type(error).__name__, (Exception,), {})(f"(it can't be described: {type(odd).__name__})")
+        return instead, failing(agent, session, instead)
 
 
 def _tell(about: str, error: str, again: str, trace: Traced | None) -> None:
