@@ -15,7 +15,7 @@ from ...coordinator.commands import Command, Fail, HandOff
 from ...coordinator.rows import JobRow
 from ..session import LeaseSession
 from .outcomes import ATTEMPTS_OVER
-from .refused_handoffs import Onward, allowed
+from .refused_handoffs import Onward, refusal
 from .transcript import onward_transcript
 
 _log = logging.getLogger("batonpass.worker")
@@ -52,7 +52,7 @@ def falling_back(
         spent=session.budget.spent,
         born=session.budget.born,
     )
-    if why := allowed(to, session):
+    if why := refusal(to, session):
         _log.error("%s", why)
         return None
     onward = Onward(to, {"reason": "fallback", "error": failed.error, **about})

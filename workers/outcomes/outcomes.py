@@ -36,7 +36,7 @@ from ..doubt import in_doubt
 from ..session import LeaseSession
 from ..single import leaves
 from .error_place import raised_in
-from .refused_handoffs import Held, Onward, OverLimit, allowed
+from .refused_handoffs import Held, Onward, OverLimit, refusal
 from .transcript import onward_transcript
 
 # The reasons for errors that would come back with every attempt. The first that fits counts.
@@ -82,7 +82,7 @@ def handing_off(
     Yields the lookups it needs."""
     final = session.seal(last) if last else None
     sent = yield from onward(book, agent, envelope, session, handoff, final.id if final else session.tip_id, last)
-    if why := allowed(sent.envelope, session):
+    if why := refusal(sent.envelope, session):
         raise Held(why, sent)
     return (yield from sent.command(book, session, final))
 

@@ -65,7 +65,7 @@ def over_limit(envelope: Envelope) -> str:
     return envelope.guard.against(envelope.path) or envelope.guard.over(envelope.spent)
 
 
-def allowed(envelope: Envelope, session: LeaseSession) -> str:
+def refusal(envelope: Envelope, session: LeaseSession) -> str:
     """Why the envelope's guard refuses the handoff, and what to do. Empty if it doesn't."""
     why = over_limit(envelope)
     told = "the handoff is kept, redrive it with a guard= that allows more"
@@ -93,7 +93,7 @@ def kept(book: Book, session: LeaseSession, given: Envelope) -> Generator[Comman
         return None
     envelope = open_envelope(record[1], of=f"the refused handoff of job {session.job_id}")
     onward = Onward(replace(envelope, guard=given.guard), record[2])
-    if why := allowed(onward.envelope, session):
+    if why := refusal(onward.envelope, session):
         raise OverLimit(why)
     return (yield from onward.command(book, session))
 
