@@ -35,14 +35,19 @@ _FOR_THE_WORKER = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def main() -> None:
     """Import what the setup names, then run deliveries."""
     sock = socket(fileno=int(sys.argv[1]))
+    if (prepared := prepared_by(sock)) is not None:
+        live(sock, prepared)
+
+
+def prepared_by(sock: socket) -> Prepared | None:
+    """What the worker's setup names, imported. None if the worker is gone, or was told why that failed."""
     if (setup := hear_setup(sock)) is None:
-        return
+        return None
     try:
-        prepared = prepare(setup)
+        return prepare(setup)
     except Exception as error:
-        tell_failure(sock, error)
-        return
-    live(sock, prepared)
+        _tell_failure(sock, error)
+        return None
 
 
 def live(sock: socket, prepared: Prepared) -> None:
@@ -55,7 +60,7 @@ def live(sock: socket, prepared: Prepared) -> None:
         anyio.run(_serve, sock, prepared, backend_options=STEADY)
     except BaseException as error:
         _log.exception("child %d ends", os.getpid())
-        tell_failure(sock, error)
+        _tell_failure(sock, error)
         code = 1
     send_spans(prepared.app.tracer)
     with suppress(OSError, ValueError):
@@ -79,7 +84,7 @@ def hear_only(number: int, frame: FrameType | None) -> None:
     starts."""
 
 
-def tell_failure(sock: socket, error: BaseException) -> None:
+def _tell_failure(sock: socket, error: BaseException) -> None:
     """Tell the worker why this process ends."""
     with suppress(OSError):
         sock.sendall(frame({"failed": str(error) or type(error).__name__}))

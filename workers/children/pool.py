@@ -17,9 +17,10 @@ from .setup import Setup
 from .start import ChildProcess
 
 _log = logging.getLogger("batonpass.worker")
-# Seconds that a child may take to leave its lifespan and close its store.
-_LEAVING = 1.0
-_RETIRING = 10.0
+# Seconds that a child may take to leave its lifespan and close its store, if the worker ends, and if it is replaced.
+_LEAVING, _RETIRING = 1.0, 10.0
+# ... and between two tries to start the process that forks children.
+_REST = 10.0
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class Pool:
             await self._factory.open()
         except BadSetup as error:
             _log.error("no children can be made: %s", error)
-            await anyio.sleep(_RETIRING)
+            await anyio.sleep(_REST)
         finally:
             self._reviving = False
             self._notify()

@@ -21,21 +21,16 @@ from typing import NoReturn
 import anyio
 from anyio.lowlevel import checkpoint
 
-from .child import hear_only, leave_to_worker, live, tell_failure
+from .child import hear_only, leave_to_worker, live, prepared_by
 from .frames import frame
-from .parent import hear_setup, outlive_parent
-from .setup import Prepared, prepare
+from .parent import outlive_parent
+from .setup import Prepared
 
 
 def main() -> None:
     """Import what the setup names, then fork a child for each socket that arrives, until the worker is gone."""
     control = socket(fileno=int(sys.argv[1]))
-    if (setup := hear_setup(control)) is None:
-        return
-    try:
-        prepared = prepare(setup)
-    except Exception as error:
-        tell_failure(control, error)
+    if (prepared := prepared_by(control)) is None:
         return
     anyio.run(checkpoint)  # imports the event loop, which happens on first use
     gc.collect()
