@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from ...contracts.alike import alike
 from ...contracts.checkpoint import Snapshot
-from ...contracts.codec import pack
+from ...contracts.codec import pack, try_pack
 from ...contracts.contract import Contract
 from ...contracts.errors import BadSetup, StepMismatch, Unserializable
 from ...contracts.upcasting import before_upcast
@@ -95,7 +95,7 @@ class Steps:
         return self._session.job_id
 
     def check(self) -> None:
-        """Raise if the lease is lost."""
+        """Raise if this run must stop: see `LeaseSession.check`."""
         self._session.check()
 
     def digests(self) -> dict[str, bytes | None]:
@@ -131,7 +131,7 @@ class Steps:
     ) -> tuple[str, bytes, Recorded | None]:
         """Enter a step. Returns its key, its arguments' digest, and its record if it is done.
 
-        `users` means that a user named it. Raises if the lease is lost.
+        `users` means that a user named it. Raises if this run must stop.
         """
         self._session.check()
         if key is None and not self._own_state:
@@ -255,8 +255,4 @@ def _plain(value: object, text: Callable[[BaseModel], str]) -> Any:
         return [_plain(item, text) for item in cast("Sequence[object]", value)]
     if isinstance(value, set | frozenset):
         return sorted(pack(_plain(item, text)) for item in cast("Set[object]", value))
-    try:
-        pack(value)
-    except Unserializable:
-        return f"<{type(value).__module__}.{type(value).__qualname__}>"
-    return value
+    return value if try_pack(value) is not None else f"<{type(value).__module__}.{type(value).__qualname__}>"
