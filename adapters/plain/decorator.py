@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from ...contracts.errors import BadSetup
 from .attached import Attachment, attachment
 from .checkpointable import Checkpointable
-from .keeper import AsyncKeeper, Keeper, in_thread
+from .keeper import AsyncKeeper, save_to
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,18 +76,11 @@ def _awaited(fn: Any, every: int) -> Any:
         async with at.alock:
             turn = at.turn(fn.__qualname__)
             if turn.count(every):
-                await _save(self, at.keeper, at.key, fn.__name__)
+                await save_to(at.keeper, self, at.key, fn.__name__)
                 turn.due = False
         return result
 
     return method
-
-
-async def _save(obj: Checkpointable, keeper: Keeper | AsyncKeeper, key: str, step: str) -> None:
-    if isinstance(keeper, AsyncKeeper):
-        await keeper.save(obj, key, step=step)
-    else:
-        await in_thread(keeper.sending(obj, key, step, None))
 
 
 def _attachment(obj: object, fn: Any) -> Attachment:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...contracts.builtin_types import class_of
 from ...contracts.codec import pack, unpack
 from ...contracts.errors import BadSetup, Unserializable
+from ..containers import HOLDERS
 from .classes import name_of, shares_name, version_of
 from .fields import whole_fields
 from .marks import CLASS, ID, LEAVES, MARKS, MODULE, OBJECTS, PLAIN, SAME, VERSION
@@ -18,7 +19,6 @@ from .numbers import Numbers, numbers_in
 if TYPE_CHECKING:
     from .checkpointable import Checkpointable
 
-_HOLDERS: frozenset[type[Any]] = frozenset({list, dict, tuple, set})
 _RUNNING: ContextVar[Dump | None] = ContextVar("batonpass_plain_dump", default=None)
 
 
@@ -209,7 +209,7 @@ def _may_grow(obj: Checkpointable) -> bool:
 
     if type(obj).state_dict is not Checkpointable.state_dict:
         return True
-    return any(type(value) in _HOLDERS or is_checkpointable(value) for value in whole_fields(obj).values())
+    return any(type(value) in HOLDERS or is_checkpointable(value) for value in whole_fields(obj).values())
 
 
 def _kind(obj: Any) -> str:

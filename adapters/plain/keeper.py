@@ -221,9 +221,12 @@ def state_of(given: Checkpoint | Checkpointable) -> Any:
     return Dump().run(given) if isinstance(given, Checkpointable) else given.state
 
 
-async def in_thread(send: Callable[[], Checkpoint]) -> Checkpoint:
-    """Save with a sync keeper from async code, without blocking the loop."""
-    return await to_thread.run_sync(send)
+async def save_to(keeper: Keeper | AsyncKeeper, obj: Checkpointable, key: str, step: str) -> None:
+    """Save with either keeper from async code, without blocking the loop."""
+    if isinstance(keeper, AsyncKeeper):
+        await keeper.save(obj, key, step=step)
+    else:
+        await to_thread.run_sync(keeper.sending(obj, key, step, None))
 
 
 def _named(url: str) -> Connection:

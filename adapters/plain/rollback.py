@@ -11,7 +11,7 @@ from ...contracts.errors import BadSetup
 from .attached import Attachment, attachment
 from .checkpointable import Checkpointable
 from .dump import Dump, copied
-from .keeper import AsyncKeeper, in_thread
+from .keeper import AsyncKeeper, save_to
 from .load import Load
 
 T = TypeVar("T", bound=Checkpointable)
@@ -57,10 +57,7 @@ class rollback(Generic[T]):
         with CancelScope(shield=True):
             try:
                 async with at.alock:
-                    if isinstance(at.keeper, AsyncKeeper):
-                        await at.keeper.save(self._obj, at.key, step="rollback")
-                    else:
-                        await in_thread(at.keeper.sending(self._obj, at.key, "rollback", None))
+                    await save_to(at.keeper, self._obj, at.key, "rollback")
             except Exception as failed:
                 _note(error, failed)
 
