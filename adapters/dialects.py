@@ -160,8 +160,8 @@ def base64_of(blob: Blob) -> str:
     return base64.b64encode(blob.data or b"").decode()
 
 
-def block_of(value: object) -> dict[str, Any]:
-    """A block of a message's content. {} if it is not a dict."""
+def dict_of(value: object) -> dict[str, Any]:
+    """Something stored, or said by a framework, if it is a dict. Else an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from ..contracts.errors import BadSetup
-
-
-def values(held: Any) -> dict[str, Any]:
-    """The named values in something stored. Empty if it is not a dict."""
-    return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
 
 
 def check_messages(name: str, value: Any, fields: Sequence[str]) -> None:

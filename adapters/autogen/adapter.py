@@ -16,7 +16,8 @@ from ...contracts.transcript_losses import Losses
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from ..borders import enter, leave
-from ..edited import check_messages, values
+from ..dialects import dict_of
+from ..edited import check_messages
 from ..factory import built
 from ..versions import warn_if_untested
 
@@ -62,10 +63,10 @@ class AutoGenAdapter:
     @staticmethod
     def check_edit(source: Checkpoint, state: Any) -> None:
         """Refuse an edited state from which no team could continue."""
-        if other := sorted(set(values(state)) - {"messages"}):
+        if other := sorted(set(dict_of(state)) - {"messages"}):
             named = ", ".join(map(repr, other))
             raise BadSetup(f"the state of a team is its messages: {named} would change nothing, edit state['messages']")
-        check_messages("messages", values(state).get("messages"), ("type", "source", "content"))
+        check_messages("messages", dict_of(state).get("messages"), ("type", "source", "content"))
 
     @staticmethod
     def holds_payload(source: Checkpoint) -> bool:

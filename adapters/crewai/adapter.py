@@ -18,7 +18,7 @@ from ...contracts.transcript_losses import Losses
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from .. import borders
-from ..edited import values
+from ..dialects import dict_of
 from ..factory import built
 from ..versions import warn_if_untested
 
@@ -71,7 +71,7 @@ class CrewAIAdapter:
     @staticmethod
     def holds_payload(source: Checkpoint) -> bool:
         """Whether it is a flow's. A crew's next tasks fill their prompts from the job's payload."""
-        return "outputs" not in values(source.native)
+        return "outputs" not in dict_of(source.native)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Build the crew or flow, continue from the session's checkpoint, and return the outcome as the agent's

@@ -18,7 +18,8 @@ from ...coordinator.calls import Call
 from ...coordinator.rows import PlaceRow
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
-from ..edited import check_messages, values
+from ..dialects import dict_of
+from ..edited import check_messages
 from ..factory import built
 from ..versions import warn_if_untested
 from .namespaces import lasts
@@ -61,7 +62,7 @@ class LangGraphAdapter:
         from .serde.wrapped import contents
 
         check_whole(source, "Make a job from the values that the graph's get_state returns")
-        kept = {name: value for name, value in values(state).items() if not name.startswith("join:")}
+        kept = {name: value for name, value in dict_of(state).items() if not name.startswith("join:")}
         return contents(kept if isinstance(state, dict) else state)
 
     @staticmethod
@@ -92,8 +93,8 @@ class LangGraphAdapter:
     @staticmethod
     def check_edit(source: Checkpoint, state: Any) -> None:
         """Refuse an edited state in which a channel of messages holds none."""
-        edited = values(state)
-        for channel in values(source.native).get("messages", ()):
+        edited = dict_of(state)
+        for channel in dict_of(source.native).get("messages", ()):
             if channel in edited:
                 check_messages(channel, edited[channel], ("type", "content"))
 

@@ -18,7 +18,7 @@ from ....contracts.transcript import (
 )
 from ....contracts.transcript_losses import Losses
 from ....coordinator.transcripts import Saved
-from ...dialects import Fields, block_of, call_from
+from ...dialects import Fields, call_from, dict_of
 from .messages import picture_or_text, result_from
 
 _SPOKEN = ("TextMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage", "CodeGenerationEvent")
@@ -27,8 +27,8 @@ _READ = frozenset({"type", "id", "source", "content", "models_usage"})
 
 def read_state(saved: Saved, losses: Losses) -> Transcript:
     """The team's thread, and who spoke. Events of AutoGen's own workings are counted as lost."""
-    native = block_of(saved.native)
-    dumps = block_of(saved.state).get("messages", [])
+    native = dict_of(saved.native)
+    dumps = dict_of(saved.state).get("messages", [])
     if saved.earlier is not None:
         dumps = dumps[native.get("since", 0) :]  # earlier visits are in the conversation that the job brought along
     messages: list[Message] = []
@@ -39,7 +39,7 @@ def read_state(saved: Saved, losses: Losses) -> Transcript:
         else:
             messages.append(message)
     spoke = [dump["source"] for dump in dumps if dump["type"].partition("[")[0].endswith("Message")]
-    asks = block_of(native.get("asks"))
+    asks = dict_of(native.get("asks"))
     pending = [Work(kind="question", name=asks["question"]["to"])] if asks else []
     if native.get("stop") is None and not asks:
         pending = [Work(kind="turn", name="next")]
@@ -62,7 +62,7 @@ def read_dump(dump: Fields) -> Message | None:
         role = "tool"
     elif kind in ("ToolCallRequestEvent", "ThoughtEvent"):
         role = "assistant"
-    usage = block_of(dump.get("models_usage"))
+    usage = dict_of(dump.get("models_usage"))
     return Message(
         role=role,
         author=dump["source"],

@@ -15,9 +15,9 @@ from ...dialects import (
     base64_of,
     blob_from,
     blob_of,
-    block_of,
     call_from,
     data_url,
+    dict_of,
     results_of,
 )
 
@@ -93,11 +93,11 @@ def _content(content: Any) -> list[Any]:
 def _part(given: object) -> Text | Blob | Data:
     if isinstance(given, str):
         return Text(text=given)
-    block = block_of(given)
+    block = dict_of(given)
     kind = block.get("type")
     if kind == "text" and isinstance(block.get("text"), str):
         return Text(text=block["text"])
-    inner = block_of(block.get(kind)) if kind in ("image_url", "input_audio", "file") else {}
+    inner = dict_of(block.get(kind)) if kind in ("image_url", "input_audio", "file") else {}
     return _blob(inner) or Data(value=given)
 
 

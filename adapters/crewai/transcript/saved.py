@@ -8,13 +8,13 @@ from typing import Any
 from ....contracts.transcript import Message, Text, Transcript, Work
 from ....contracts.transcript_losses import Losses
 from ....coordinator.transcripts import Saved
-from ...dialects import block_of
+from ...dialects import dict_of
 from .messages import OPENAI, to_crewai
 
 
 def read_state(saved: Saved, losses: Losses) -> Transcript:
     """For a crew, what was said in its finished tasks. For a flow, its state and its finished methods."""
-    native, earlier = block_of(saved.native), saved.earlier or Transcript()
+    native, earlier = dict_of(saved.native), saved.earlier or Transcript()
     own = _flow(saved, native) if "entries" in native else _crew(saved, native, earlier)
     return own.after(earlier)
 
@@ -41,13 +41,13 @@ class Telling:
 
 
 def _crew(saved: Saved, native: dict[str, Any], earlier: Transcript) -> Transcript:
-    tasks = block_of(block_of(saved.state).get("tasks"))
+    tasks = dict_of(dict_of(saved.state).get("tasks"))
     told = write_messages(earlier, Losses())
     messages: list[Message] = []
     done: list[Work] = []
-    for kept in block_of(native.get("outputs")).values():
+    for kept in dict_of(native.get("outputs")).values():
         title = kept["task"]
-        output = block_of(tasks.get(title))
+        output = dict_of(tasks.get(title))
         messages += _said(kept, output.get("raw", ""), told)
         done.append(Work(kind="task", name=title, output=output.get("pydantic") or output.get("json") or output["raw"]))
     return Transcript(messages=messages, completed=done)
@@ -75,5 +75,5 @@ def _kept(fields: dict[str, Any]) -> list[Any]:
 
 def _flow(saved: Saved, native: dict[str, Any]) -> Transcript:
     done = [Work(kind="method", name=each["method"], output=each.get("result")) for each in native["entries"]]
-    asked = [Work(kind="question", name=call) for call in block_of(native.get("asked"))]
-    return Transcript(variables=block_of(saved.state), completed=done, pending=asked)
+    asked = [Work(kind="question", name=call) for call in dict_of(native.get("asked"))]
+    return Transcript(variables=dict_of(saved.state), completed=done, pending=asked)

@@ -18,7 +18,7 @@ from ....contracts.transcript import (
     Usage,
 )
 from ....contracts.transcript_losses import Losses
-from ...dialects import Dialect, Fields, base64_of, blob_from, blob_of, block_of, data_text, results_of
+from ...dialects import Dialect, Fields, base64_of, blob_from, blob_of, data_text, dict_of, results_of
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -151,7 +151,7 @@ def _content(content: Any, calls: set[str | None]) -> list[Any]:
 
 
 def _says_call(given: object, calls: set[str | None]) -> bool:
-    block = block_of(given)
+    block = dict_of(given)
     kinds = ("tool_use", "tool_call", "function_call")
     return block.get("type") in kinds and not calls.isdisjoint({block.get("id"), block.get("call_id")})
 
@@ -159,7 +159,7 @@ def _says_call(given: object, calls: set[str | None]) -> bool:
 def _part(given: object) -> Text | Thought | Blob | Data:
     if isinstance(given, str):
         return Text(text=given)
-    block = block_of(given)
+    block = dict_of(given)
     kind = block.get("type")
     if kind == "text" and isinstance(block.get("text"), str):
         return Text(text=block["text"])
@@ -172,12 +172,12 @@ def _part(given: object) -> Text | Thought | Blob | Data:
 
 def _image_url(block: dict[str, Any]) -> Blob | None:
     given = block.get("image_url")
-    url = block_of(given).get("url", given)
+    url = dict_of(given).get("url", given)
     return blob_from(url) if isinstance(url, str) else None
 
 
 def _media(block: dict[str, Any]) -> Blob | None:
-    source = block_of(block.get("source")) or block
+    source = dict_of(block.get("source")) or block
     mime = source.get("mime_type") or source.get("media_type") or ""
     data = source.get("base64") or source.get("data")
     if data is not None:

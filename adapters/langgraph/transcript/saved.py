@@ -10,7 +10,7 @@ from ....contracts.transcript import Message, Transcript, Work
 from ....contracts.transcript_loops import whole
 from ....contracts.transcript_losses import Losses
 from ....coordinator.transcripts import Saved
-from ...dialects import block_of
+from ...dialects import dict_of
 from .messages import LANGCHAIN
 
 _NEXT = "branch:to:"
@@ -22,12 +22,12 @@ def read_state(saved: Saved, losses: Losses) -> Transcript:
 
     The channel also has the conversation that the job had brought along, unless the graph has not seen that yet.
     """
-    frame = block_of(saved.native)
-    variables = dict(block_of(saved.state))
+    frame = dict_of(saved.native)
+    variables = dict(dict_of(saved.state))
     channel = _messages_channel(variables, frame)
     told = [_told(each) for each in variables.pop(channel)] if channel else []
     for name in variables:
-        if name in block_of(frame.get("kept")):
+        if name in dict_of(frame.get("kept")):
             losses.add("a value that is not plain", f"state[{name!r}]")
     earlier = saved.earlier or Transcript()
     messages = _with_earlier(told, earlier.messages)
@@ -51,13 +51,13 @@ def _messages_channel(state: Mapping[str, Any], frame: Mapping[str, Any]) -> str
 
 def _are_messages(value: object) -> bool:
     found = cast("list[object]", value) if isinstance(value, list) else [None]
-    return all("type" in block_of(_told(each)) for each in found)
+    return all("type" in dict_of(_told(each)) for each in found)
 
 
 def _told(value: Any) -> Any:
     """A message as a dict, from a dict, from an object, or from one whose class this process does not have."""
     if isinstance(value, UnknownValue) and value.type_name.startswith(_STORED):
-        return {"type": _type_of(value.type_name.removeprefix(_STORED)), **block_of(value.value)}
+        return {"type": _type_of(value.type_name.removeprefix(_STORED)), **dict_of(value.value)}
     if isinstance(value, dict | UnknownValue) or not hasattr(value, "response_metadata"):
         return cast("Any", value)
     from ..serde.plain import message_as_dict
@@ -98,6 +98,6 @@ def _same(told: Sequence[dict[str, Any]], written: Sequence[dict[str, Any]]) -> 
 
 
 def _pending(frame: Mapping[str, Any]) -> list[Work]:
-    nodes = [name.removeprefix(_NEXT) for name in block_of(frame.get("kept")) if name.startswith(_NEXT)]
+    nodes = [name.removeprefix(_NEXT) for name in dict_of(frame.get("kept")) if name.startswith(_NEXT)]
     asked = [Work(kind="question", name=name) for name in frame.get("asked", ())]
     return [*(Work(kind="node", name=name) for name in nodes), *asked]
