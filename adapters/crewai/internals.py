@@ -79,7 +79,7 @@ def finish(task: Any, output: Any, reached: Callable[[Any], None]) -> None:
         return core(agent)
 
     for name, function in zip(_TASK_CORES, (core, acore), strict=True):
-        object.__setattr__(task, name, function)
+        shadow(task, name, function)
 
 
 def follow(task: Any, ended: Callable[[], None]) -> None:
@@ -160,8 +160,8 @@ def caches(crew: Any) -> list[dict[str, Any]]:
 
 def override(flow: Any, execute: Callable[[Execute], Execute], provider: Callable[[Any], Callable[..., Any]]) -> None:
     """Wrap the flow's functions that run a method and that choose who gives feedback."""
-    object.__setattr__(flow, _METHOD_CORE, execute(getattr(flow, _METHOD_CORE)))
-    object.__setattr__(flow, _FEEDBACK_PROVIDER, provider(getattr(flow, _FEEDBACK_PROVIDER)))
+    shadow(flow, _METHOD_CORE, execute(getattr(flow, _METHOD_CORE)))
+    shadow(flow, _FEEDBACK_PROVIDER, provider(getattr(flow, _FEEDBACK_PROVIDER)))
 
 
 def restore(flow: Any) -> None:

@@ -65,7 +65,8 @@ class Steps:
         self._load(done)
 
     def _load(self, done: Callable[[str], bool]) -> None:
-        kept = {int(key.removeprefix(_PREFIX)): it for key, it in self._session.journal.items() if _ours(key)}
+        journal = self._session.journal.items()
+        kept = {int(key.removeprefix(_PREFIX)): record for key, record in journal if key.startswith(_PREFIX)}
         self._next = max(kept, default=-1) + 1
         records = {slot: record for slot, record in kept.items() if record is not None and not done(record[1])}
         self._free = [slot for slot in kept if slot not in records]
@@ -204,10 +205,6 @@ def _causes(error: BaseException | None) -> list[BaseException]:
 def _digest(request: list[Any]) -> str:
     data = to_json(request, fallback=lambda value: type(value).__name__, bytes_mode="base64", serialize_unknown=True)
     return blake2b(data, digest_size=16).hexdigest()
-
-
-def _ours(key: str) -> bool:
-    return key.startswith(_PREFIX)
 
 
 # The steps that this code belongs to, and where in them it is: the place, and the call that it is part of.

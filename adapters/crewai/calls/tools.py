@@ -12,8 +12,7 @@ from typing import Any
 from crewai.hooks.dispatch import HookAborted
 from crewai.tools.agent_tools.base_agent_tools import BaseAgentTool
 
-from ....contracts.codec import pack
-from ....contracts.errors import Unserializable
+from ....contracts.codec import try_pack
 from ...borders import ENDING
 from .. import internals
 from .steps import REFUSED, REPORTED, Call, Steps, current
@@ -102,11 +101,7 @@ def _dump(tool: Any, result: Any) -> list[Any]:
     """The result, or what the agent is told of it if it is not a plain value."""
     if (failure := internals.failure_of(result)) is not None:
         return [REPORTED, failure]
-    try:
-        pack(result, path="result")
-    except Unserializable:
-        return ["plain", internals.told(tool, result)]
-    return ["plain", result]
+    return ["plain", result if try_pack(result) is not None else internals.told(tool, result)]
 
 
 def _answered(call: Call) -> Any:

@@ -12,6 +12,7 @@ from crewai.flow.flow_config import flow_config
 
 from ....contracts.errors import BadSetup
 from ....contracts.handoff import Answer
+from ....coordinator.following import afollow, follow
 from .. import internals
 from ..calls.steps import Steps
 from .feedback import question, words
@@ -52,19 +53,17 @@ class _Person(SyncHumanInputProvider):
         self._agent = agent
 
     def handle_feedback(self, formatted_answer: Any, context: Any) -> Any:
-        answer, said = formatted_answer, self._said(formatted_answer, context)
-        while said.words:
-            internals.say(context, said.words)
-            answer = internals.improve(context)
-            said = _NOTHING if said.by_default else self._said(answer, context)
-        context.ask_for_human_input = False
-        return answer
+        return follow(self._rounds(formatted_answer, context), lambda _: internals.improve(context))
 
     async def handle_feedback_async(self, formatted_answer: Any, context: Any) -> Any:
-        answer, said = formatted_answer, self._said(formatted_answer, context)
+        return await afollow(self._rounds(formatted_answer, context), lambda _: internals.aimprove(context))
+
+    def _rounds(self, answer: Any, context: Any) -> Generator[None, Any, Any]:
+        """The answer that the person has nothing to say about. Asks for a better one until then."""
+        said = self._said(answer, context)
         while said.words:
             internals.say(context, said.words)
-            answer = await internals.aimprove(context)
+            answer = yield
             said = _NOTHING if said.by_default else self._said(answer, context)
         context.ask_for_human_input = False
         return answer
