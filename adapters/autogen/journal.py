@@ -38,7 +38,7 @@ class Journal:
         self.end = end
         self.loop = asyncio.get_running_loop()
         self._session = session
-        self._turn = -1
+        self._turn = _NO_TURN
         self._places = 0
         self._left: dict[tuple[str, bytes], deque[tuple[int, Any]]] = {}
         self._last: dict[str, int] = {}  # the place of each caller's last answer, unless it is asking now
@@ -51,7 +51,8 @@ class Journal:
         that grows from turn to turn."""
         self._turn, self._places = turn, 0
         self._left, self._last, self._raised, self._own = defaultdict(deque), {}, {}, {}
-        records = {int(key.removeprefix(_PREFIX)): value for key, value in self._session.journal.items() if _ours(key)}
+        journal = self._session.journal.items()
+        records = {int(key.removeprefix(_PREFIX)): record for key, record in journal if key.startswith(_PREFIX)}
         answers: list[Any] = []
         for place in sorted(records):
             of, caller, digest, answer = records[place]
@@ -137,10 +138,6 @@ def _due_to(failure: BaseException, raised: BaseException) -> bool:
 
 def _member(caller: str) -> str:
     return caller.partition(_OWN)[0]
-
-
-def _ours(key: str) -> bool:
-    return key.startswith(_PREFIX)
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def teams_within(team: BaseGroupChat) -> list[BaseGroupChat]:
 async def keepers_within(team: Team) -> list[Keeper]:
     """The members' tools and workbenches that keep a state."""
     agents = ((path, member) for path, member in _all(team) if isinstance(member, AssistantAgent))
-    return await keepers_of(("/".join(path), agent) for path, agent in agents)
+    return await keepers_of((_caller(path), agent) for path, agent in agents)
 
 
 def take(team: BaseGroupChat, keepers: Iterable[Keeper]) -> str | None:
