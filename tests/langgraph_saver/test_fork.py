@@ -10,9 +10,8 @@ from langgraph.types import Command
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.record.bookkeeping import Bookkeeping
-from batonpass.adapters.langgraph.record.checkpoint import FORMAT
-from batonpass.adapters.langgraph.record.fork import _PARENT, _TS, _UPDATED, _VERSIONS, branch_of
+from batonpass.adapters.langgraph.record.bookkeeping import FORMAT
+from batonpass.adapters.langgraph.record.fork import branch_of
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.coordinator.branching import Origin
 from batonpass.coordinator.rows import Place
@@ -161,14 +160,6 @@ def test_what_can_not_be_forked_is_refused(run: CommandLine, thread: str) -> Non
 
 
 def test_keys_grow_whatever_the_latest_is() -> None:
-    fields = Bookkeeping._fields
-    assert (fields[_TS], fields[_PARENT], fields[_VERSIONS], fields[_UPDATED]) == (
-        "ts",
-        "parent",
-        "versions",
-        "updated",
-    )
-
     def key(latest: str) -> str:
         native = {"v": FORMAT, "frame": [4, 0, "", {"a": 3, "b": 1.5}, {}, None]}
         checkpoint: Any = Checkpoint.__new__(Checkpoint)

@@ -1,20 +1,27 @@
 """Bookkeeping: LangGraph's bookkeeping of a checkpoint, packed.
 
 Each checkpoint has all of it, and little of it is new. So the packed forms of channels' versions, and of what nodes
-have seen of them, are remembered, and a put packs only what changed.
+have seen of them, are remembered, and a put packs only what changed. Needs no LangGraph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgpack
-from langgraph.checkpoint.base import Checkpoint
 
 from ....contracts.codec import pack
 from .compact import small_id, small_time, small_version
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import Checkpoint
+
+# The format of what is stored of a checkpoint.
+FORMAT = 2
+# In LangGraph's metadata: counters of the delta channels whose values a checkpoint does not keep.
+COUNTERS = "counters_since_delta_snapshot"
 
 
 class VersionsSeen(NamedTuple):

@@ -23,11 +23,10 @@ from ..internals import is_branch, is_visible
 from ..serde.copying import copy_containers
 from ..serde.plain import ATOMS
 from ..serde.wrapper import Wrapper
-from .bookkeeping import NOTHING_SEEN, Bookkeeping, VersionsSeen, map_head, pack_bookkeeping, seen_of
+from .bookkeeping import FORMAT, NOTHING_SEEN, Bookkeeping, VersionsSeen, map_head, pack_bookkeeping, seen_of
 from .changes import RememberedList, RememberedValue, changes_since, remember_all
 from .compact import is_unique, large_id, large_time, large_versions
 
-FORMAT = 2
 _named = lru_cache(pack)
 # The first fields of a packed `Native`, after the number of its fields.
 _BEGINS = pack("v") + pack(FORMAT) + pack("frame")
@@ -53,10 +52,10 @@ class Native(TypedDict):
 
 @dataclass(slots=True)
 class Held:
-    """What is remembered of a checkpoint besides its state: its id, glimpses of its channels (None if there are none),
-    what each node had seen, which nodes were sent tasks, the channels' versions, which values are wrapped, which are
-    snapshots of delta channels, and the branches to nodes that are next. `given` is its native part if it has a run's
-    input."""
+    """What is remembered of a checkpoint besides its state: its id, what is kept of its channels' values (None if
+    nothing is), what each node had seen, which nodes were sent tasks, the channels' versions, which values are wrapped,
+    which are snapshots of delta channels, and the branches to nodes that are next. `given` is its native part if it has
+    a run's input."""
 
     key: str
     channels: Channels | None

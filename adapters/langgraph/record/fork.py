@@ -13,12 +13,9 @@ from uuid import UUID
 from ....contracts.checkpoint import Checkpoint
 from ....contracts.errors import BadSetup, Corrupted
 from ....coordinator.branching import Branch, Origin
+from .bookkeeping import COUNTERS, FORMAT, Bookkeeping
 from .compact import large_version, small_id, small_time, small_version
 
-# Positions in the stored form of a `Bookkeeping` (bookkeeping.py).
-_TS, _PARENT, _VERSIONS, _UPDATED = 1, 2, 3, 5
-_FORMAT = 2
-_COUNTERS = "counters_since_delta_snapshot"
 # How many 100 ns are between the beginnings of UUIDs' time and of Unix time.
 _UUID_EPOCH = 0x01B21DD213814000
 
@@ -27,27 +24,32 @@ def branch_of(origin: Origin) -> Branch:
     """A checkpoint that continues another one: the same tasks are next, and the changed channels have new versions."""
     source, place = origin.checkpoint, origin.place
     native = dict(cast("dict[str, Any]", source.native))
-    if native.get("v") != _FORMAT:
-        raise Corrupted(f"checkpoint {source.id} holds no LangGraph checkpoint of format {_FORMAT}: update")
+    if native.get("v") != FORMAT:
+        raise Corrupted(f"checkpoint {source.id} holds no LangGraph checkpoint of format {FORMAT}: update")
     if origin.alone and place.scope:
         raise BadSetup(
             f"checkpoint {source.id} is a subgraph's ({place.scope}): fork the graph's own, or a branch of the thread"
         )
     check_whole(source, "Fork it with the graph's update_state")
-    frame = list(native["frame"])
-    frame[_TS] = small_time(datetime.now(UTC).isoformat())
-    frame[_PARENT] = small_id("" if origin.alone else place.key)
-    frame[_VERSIONS] = {**frame[_VERSIONS], **{name: _next(frame[_VERSIONS].get(name)) for name in origin.changed}}
-    if frame[_UPDATED] is not None:  # graphs find their next tasks only by this, so the origin's channels stay in it
-        frame[_UPDATED] = sorted({*frame[_UPDATED], *origin.changed})
-    native["frame"] = frame
+    known, later = native["frame"][: len(Bookkeeping._fields)], native["frame"][len(Bookkeeping._fields) :]
+    before = Bookkeeping(*known)
+    updated = before.updated
+    if updated is not None:  # graphs find their next tasks only by this, so the origin's channels stay in it
+        updated = sorted({*updated, *origin.changed})
+    frame = before._replace(
+        ts=small_time(datetime.now(UTC).isoformat()),
+        parent=small_id("" if origin.alone else place.key),
+        versions={**before.versions, **{name: _next(before.versions.get(name)) for name in origin.changed}},
+        updated=updated,
+    )
+    native["frame"] = [*frame, *later]
     return Branch(_key(origin.latest, source.id), native, _metadata(source.context, edited=bool(origin.changed)))
 
 
 def check_whole(source: Checkpoint, instead: str) -> None:
     """Refuse a checkpoint that does not hold all of its state. `instead` is what to do."""
     native = cast("dict[str, Any]", source.native or {})
-    apart = sorted(set(source.context.get(_COUNTERS) or ()) - set(native.get("deltas", ())))
+    apart = sorted(set(source.context.get(COUNTERS) or ()) - set(native.get("deltas", ())))
     if apart:
         raise BadSetup(
             f"checkpoint {source.id} does not hold all of its state: {', '.join(apart)} are delta channels, which are "
@@ -59,7 +61,7 @@ def _metadata(before: Mapping[str, Any], *, edited: bool) -> dict[str, Any]:
     """The metadata that `update_state` would write. What names the origin's run is left out, because that run may be
     deleted."""
     step = before.get("step")
-    kept = {name: before[name] for name in ("parents", _COUNTERS) if name in before}
+    kept = {name: before[name] for name in ("parents", COUNTERS) if name in before}
     return {"source": "update" if edited else "fork", "step": step + 1 if isinstance(step, int) else 0, **kept}
 
 

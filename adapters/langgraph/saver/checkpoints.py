@@ -28,13 +28,13 @@ from ....coordinator.store import Store
 from ..configs import config_of
 from ..handles import Handles
 from ..internals import is_branch, is_visible
+from ..record.bookkeeping import COUNTERS
 from ..record.checkpoint import Held, Record, checkpoint_of, held_of, kept_value
 from ..record.compact import is_unique
 from ..record.pending_writes import PackedWrite, read_pending
 from ..record.reading import Reading
 from ..serde.wrapper import Wrapper
 from .batching import Batch, Batching
-from .lineage import COUNTERS
 from .outlines import Outlines
 
 # Set in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins there may
@@ -117,12 +117,7 @@ class Checkpoints:
         record = Record(scope, checkpoint, metadata, parent, held, new)
         if self._ttl and (record.keeps_deltas or metadata.get(COUNTERS) or metadata.get("step") == _BEFORE_ALL):
             putting.ttl = self._for_ever()
-        deltas = self.recent.get((thread, scope, DELTAS)) if record.keeps_deltas else None
-        if deltas is not None:  # its value shares most with the last one that was kept, several checkpoints ago
-            if known is not None and known.id != deltas.id:
-                record.take_same(wrapper, known.make(), known.held)
-            known = deltas
-        made, held = yield from self._put(putting, record, wrapper, known)
+        made, held = yield from self._put(putting, record, wrapper, self._base(spot, record, wrapper, known))
         if START in checkpoint["channel_values"]:
             held.given = made.new.native
         made_known = Known(made.nodes.id, lambda: made.nodes, made.nodes.size, held)
@@ -135,6 +130,16 @@ class Checkpoints:
     def _before(self, spot: Spot, parent: str) -> Known | None:
         thread, scope, _ = spot
         return (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
+
+    def _base(self, spot: Spot, record: Record, wrapper: Wrapper, before: Known | None) -> Known | None:
+        """The checkpoint that a record shares with. `before` is the one before it."""
+        deltas = self.recent.get((*spot[:2], DELTAS)) if record.keeps_deltas else None
+        if deltas is None:
+            return before
+        # The value of a delta channel shares most with the last one that was kept, several checkpoints ago.
+        if before is not None and before.id != deltas.id:
+            record.take_same(wrapper, before.make(), before.held)
+        return deltas
 
     def _with_unknown(
         self, wrapper: Wrapper, spot: Spot, checkpoint: Checkpoint, parent: str, new: Collection[str]

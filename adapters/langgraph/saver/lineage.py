@@ -9,12 +9,10 @@ from ....coordinator.calls import Call, places
 from ....coordinator.parts.stored import NATIVE
 from ....coordinator.rows import PlaceRow
 from ....coordinator.snapshots import open_row, open_summary
+from ..record.bookkeeping import COUNTERS
 from ..record.checkpoint import opened
 from ..record.compact import large_id
 from .outlines import Outline, Outlines
-
-# In LangGraph's metadata: counters of the delta channels whose values a checkpoint does not keep.
-COUNTERS = "counters_since_delta_snapshot"
 
 
 class Lineage:
