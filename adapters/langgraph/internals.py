@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, cast
 
-# The marker that a failed node's error handler has to run. It must be kept with the error, or a resume forgets it.
-# The channel in which the functional API keeps what an entrypoint saved.
 # In a config: the checkpoints of the graphs around, by namespaces, whether a graph shall go on from its own, and where
 # what its nodes stream goes to if it is part of another graph.
 from langgraph._internal._constants import CONFIG_KEY_CHECKPOINT_MAP as CHECKPOINT_MAP
 from langgraph._internal._constants import CONFIG_KEY_RESUMING as RESUMING
 from langgraph._internal._constants import CONFIG_KEY_RUNTIME as RUNTIME
 from langgraph._internal._constants import CONFIG_KEY_STREAM as STREAM
+
+# The marker that a failed node's error handler has to run. It must be kept with the error, or a resume forgets it. And
+# the channel in which the functional API keeps what an entrypoint saved.
 from langgraph._internal._constants import ERROR_SOURCE_NODE, PREVIOUS
 
 # LangGraph's own way to find the types that a graph's schemas and channels name. It is public only by effect: it runs

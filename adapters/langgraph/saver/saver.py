@@ -269,8 +269,7 @@ class BatonpassSaver(SaverBase):
                 turns += 1
 
     def _batch(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str) -> Batch:
-        names = names_of(config)
-        spot = _spot(names, _parent(names))
+        _, spot = _named(config)
         if not spot[2]:
             raise BadSetup("put_writes needs a checkpoint_id in the config: writes belong to a checkpoint")
         return self._shared.batching.add(spot, pack_writes(writes, task, path, self._current_wrapper))
@@ -279,8 +278,7 @@ class BatonpassSaver(SaverBase):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint named by the config, or the latest if it has no checkpoint_id. None if there is none."""
-        names = names_of(config)
-        spot = _spot(names, _parent(names))
+        names, spot = _named(config)
         note_owner(self._shared, spot[0], names)
         return self._drive(self._shared.get(self._current_wrapper, *spot))
 
@@ -290,8 +288,7 @@ class BatonpassSaver(SaverBase):
         A run that was cancelled, or whose stream is no longer read, ends before its puts and writes do. The latest
         checkpoint is what they leave.
         """
-        names = names_of(config)
-        spot = _spot(names, _parent(names))
+        names, spot = _named(config)
         note_owner(self._shared, spot[0], names)
         if not spot[2]:
             await self._calm(spot, _LAST_TURNS)
@@ -331,17 +328,13 @@ class BatonpassSaver(SaverBase):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """What was written to delta channels since their values were last kept, oldest first, and those values."""
-        names = names_of(config)
-        spot = _spot(names, _parent(names))
-        return self._drive(self._threads.history(self._current_wrapper, spot, channels))
+        return self._drive(self._threads.history(self._current_wrapper, _named(config)[1], channels))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """`get_delta_channel_history` for async code."""
-        names = names_of(config)
-        spot = _spot(names, _parent(names))
-        return await self._adrive(self._threads.history(self._current_wrapper, spot, channels))
+        return await self._adrive(self._threads.history(self._current_wrapper, _named(config)[1], channels))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after another. The random part tells versions on two branches apart."""
@@ -350,6 +343,12 @@ class BatonpassSaver(SaverBase):
         else:
             last = int(current) if isinstance(current, int | float) else int(current.split(".")[0])
         return f"{last + 1:032}.{random():016}"
+
+
+def _named(config: RunnableConfig) -> tuple[Mapping[str, Any], Spot]:
+    """A config's names, and the checkpoint that they name (without an id: the latest)."""
+    names = names_of(config)
+    return names, _spot(names, _parent(names))
 
 
 def _spot(names: Mapping[str, Any], key: str) -> Spot:

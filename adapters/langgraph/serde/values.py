@@ -29,7 +29,8 @@ TypeName = tuple[str, ...]
 """A type's module and name."""
 
 _ARRAY = ("numpy", "ndarray")
-_KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
+# What LangGraph's serializer writes.
+KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
 # Also safe: a compiled pattern's class (which is not its constructor), and numpy's arrays (which have a code instead of
 # a name).
 _KNOWN = SAFE_MSGPACK_TYPES | {
@@ -94,7 +95,7 @@ class Values:
         kind, data, *types = sealed
         if kind == "plain":
             return plain(data)
-        if kind not in _KINDS:
+        if kind not in KINDS:
             raise Corrupted(f"a stored LangGraph value is of kind {kind!r}, which is never written")
         missing = self.missing(types[0])
         if missing:

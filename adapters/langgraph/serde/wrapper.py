@@ -12,10 +12,8 @@ from ....contracts.builtin_types import class_of
 from ....contracts.codec import try_pack
 from ....contracts.errors import BadSetup, Corrupted, Unserializable
 from .endless import is_endless, refusal
-from .values import TypeName, Values
+from .values import KINDS, TypeName, Values
 from .wrapped import Wrapped
-
-_KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
 
 
 class Wrapper:
@@ -98,7 +96,7 @@ class Wrapper:
     def _restored(self, value: Wrapped) -> Any:
         if self._own is not None:
             return self._own.loads_typed((value.kind, value.data))
-        if value.kind not in _KINDS:
+        if value.kind not in KINDS:
             raise Corrupted(f"a stored LangGraph value is of kind {value.kind!r}, which a strict saver never writes")
         missing = self._values.missing(value.types)
         if missing:
