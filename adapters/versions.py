@@ -11,8 +11,8 @@ from importlib.metadata import version
 def warn_if_untested(package: str, lowest: str, newest: str) -> None:
     """Warn if the installed version is not from `lowest` to `newest`. "0.7" as the newest means every 0.7.x."""
     installed = version(package)
-    upto = _numbers(newest)
-    if _numbers(lowest) <= _numbers(installed) and _numbers(installed)[: len(upto)] <= upto:
+    upto = numbers(newest)
+    if numbers(lowest) <= numbers(installed) and numbers(installed)[: len(upto)] <= upto:
         return
     warnings.warn(
         f"{package} {installed} is installed; batonpass is tested with {lowest} to {newest}: resuming uses parts of it "
@@ -21,5 +21,6 @@ def warn_if_untested(package: str, lowest: str, newest: str) -> None:
     )
 
 
-def _numbers(text: str) -> list[int]:
+def numbers(text: str) -> list[int]:
+    """A version to compare: its first three numbers."""
     return [int(part) for part in re.findall(r"\d+", text)[:3]]

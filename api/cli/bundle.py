@@ -13,7 +13,7 @@ from batonpass.contracts.job import JobState
 from batonpass.coordinator.bundling import check
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import print_json
+from .printing import print_json, print_progress
 
 
 def export(
@@ -26,7 +26,9 @@ def export(
 ) -> None:
     """Write a job's run to a file, to look at it and replay it elsewhere. The store is only read."""
     with opened(store, namespace) as coordinator:
-        info = coordinator.export_bundle(what, file, plain=plain, progress=_show if sys.stderr.isatty() else None)
+        info = coordinator.export_bundle(
+            what, file, plain=plain, progress=print_progress if sys.stderr.isatty() else None
+        )
     size = os.path.getsize(file)
     if as_json:
         print_json({**info.as_dict(), "file": str(file), "bytes": size})
@@ -49,7 +51,7 @@ def import_(
     """Add an exported run to a store. Nothing of it starts to run. After an interruption, run it again."""
     check(file)  # before a store is begun for it
     with opened(store, namespace, begins=True) as coordinator:
-        info = coordinator.import_bundle(file, progress=_show if sys.stderr.isatty() else None)
+        info = coordinator.import_bundle(file, progress=print_progress if sys.stderr.isatty() else None)
         states = {job: coordinator.job(job).info() for job in info.jobs}
     if as_json:
         print_json(info.as_dict())
@@ -62,8 +64,3 @@ def import_(
         }
         state = f"{found.state} ({found.reason})" if found.reason else str(found.state)
         typer.echo(f"job {job} at {found.agent}: {state}{onward.get(found.state, '')}")
-
-
-def _show(done: int, total: int) -> None:
-    end = "\n" if done == total else ""
-    typer.echo(f"\r{done:,} of {total:,} checkpoints{end}", err=True, nl=False)

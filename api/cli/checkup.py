@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Any
 
 from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.errors import BatonpassError, Unavailable
@@ -180,7 +179,7 @@ def _schedules(coordinator: SyncCoordinator) -> Iterator[Finding]:
 
 
 def _webhooks(coordinator: SyncCoordinator) -> Iterator[Finding]:
-    found: list[Any] = coordinator.webhooks()
+    found = coordinator.webhooks()
     for each in found:
         if each.state == "paused":
             text = f"paused, {each.lag} event(s) wait: {each.error}"

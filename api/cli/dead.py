@@ -78,7 +78,7 @@ def redrive(
     limits = None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
         letters = [] if jobs else coordinator.dead_letters(limit=2**31)
-        wanted = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
+        wanted = coordinator.dead_letters(agent=agent, reason=reason, limit=2**31) if agent or reason else letters
         tell_undeclared(coordinator, agent, wanted)
         found = {info.id for info in wanted}
         left, waits = (_only(each, found) for each in _held_back(coordinator, letters))

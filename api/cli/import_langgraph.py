@@ -13,13 +13,13 @@ import typer
 from batonpass.contracts.errors import BadSetup, MissingExtra
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import print_json
+from .printing import print_json, print_progress
 
 if TYPE_CHECKING:
     from batonpass.adapters.langgraph.importing.importer import Done
 
-# How many problems to print one by one.
-_SHOWN = 20
+# How many problems to print one by one, and checkpoints between two lines of progress.
+_SHOWN, _PACE = 20, 20
 
 
 @dataclass(slots=True)
@@ -79,7 +79,8 @@ def import_langgraph(
             for thread in chosen:
                 for done in made.thread(thread):
                     count.add(done)
-                    _tell(count, done)
+                    if sys.stderr.isatty() and (count.seen % _PACE == 0 or count.seen == count.of):
+                        print_progress(count.seen, count.of)
     _report(count, len(chosen), verify, as_json)
 
 
@@ -107,12 +108,6 @@ def _chosen(counts: dict[str, int], threads: list[str] | None) -> list[str]:
         if thread not in counts:
             raise BadSetup(f"the source has no thread {thread!r}; it has {len(counts)}")
     return list(dict.fromkeys(threads)) if threads else list(counts)
-
-
-def _tell(count: _Count, done: Done) -> None:
-    if sys.stderr.isatty() and (count.seen % 20 == 0 or count.seen == count.of):
-        end = "\n" if count.seen == count.of else ""
-        typer.echo(f"\r{count.seen:,} of {count.of:,} checkpoints{end}", err=True, nl=False)
 
 
 def _report(count: _Count, threads: int, verify: bool, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from batonpass import __version__
+from batonpass.adapters.versions import numbers
 from batonpass.coordinator.checkup import Finding
 
 _REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,.-]+\])?\s*([^;]*);.*\bextra == ['\"]([\w-]+)['\"]")
@@ -48,11 +49,7 @@ def _parts(requirement: str) -> tuple[str, str, str] | None:
 
 
 def _fits(found: str, bounds: str) -> bool:
-    have = _numbers(found)
+    have = numbers(found)
     return all(
-        have >= _numbers(least) if sign == ">=" else have < _numbers(least) for sign, least in _BOUND.findall(bounds)
+        have >= numbers(least) if sign == ">=" else have < numbers(least) for sign, least in _BOUND.findall(bounds)
     )
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", text)[:3])

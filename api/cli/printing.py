@@ -41,6 +41,12 @@ def tell_unreadable(kind: str, ids: Sequence[str]) -> None:
         typer.echo(f"batonpass: not all of {kind} {ids[0]}{more} can be read: {why}", err=True)
 
 
+def print_progress(done: int, total: int) -> None:
+    """Say in a line of the terminal, which the next call replaces, how many checkpoints are done."""
+    end = "\n" if done == total else ""
+    typer.echo(f"\r{done:,} of {total:,} checkpoints{end}", err=True, nl=False)
+
+
 def moment(value: datetime, zone: tzinfo | None = None) -> str:
     """A time to read, in the terminal's zone or another one."""
     return value.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
