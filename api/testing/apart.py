@@ -9,6 +9,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from batonpass.contracts.job import JobState
+from batonpass.coordinator.commands import Fence, ListJobs, Release
+from batonpass.coordinator.sync_client import SyncCoordinator
+
 _BROKEN = 70
 
 
@@ -29,3 +33,10 @@ def was_killed(work: Callable[[], Any]) -> bool:
     if ended not in (0, -signal.SIGKILL):
         raise AssertionError(f"the process that ran the agent ended with {ended}: see its output")
     return ended != 0
+
+
+def give_back(coordinator: SyncCoordinator) -> None:
+    """Give back what the killed process held, as a worker does when its child is dead."""
+    for row in coordinator.store.call(ListJobs(state=JobState.WORKING)):
+        if row.lease:
+            coordinator.store.call(Release(Fence(row.id, row.token, row.lease), "killed by a test"))

@@ -20,15 +20,14 @@ from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract
 from batonpass.contracts.errors import BadSetup, JobError, ResultTimeout
 from batonpass.contracts.inbox import InboxItem
-from batonpass.contracts.job import JobState
 from batonpass.coordinator.client import Coordinator
-from batonpass.coordinator.commands import Command, Fence, ListJobs, ReadJob, Release
+from batonpass.coordinator.commands import Command, Fence, ReadJob
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.sync_client import SyncCoordinator
 from batonpass.workers.adapters import load_adapter
 
-from .apart import was_killed
+from .apart import give_back, was_killed
 from .watched import WatchedStore
 
 _STDERR = 2
@@ -103,7 +102,7 @@ class _Play:
             job = coordinator.submit(agent, payload, returns=returns)
             while True:
                 if self._killed(job.id, kill_at):
-                    _give_back(coordinator)
+                    give_back(coordinator)
                 try:
                     return Crash(self._at(kill_at), job.result(timeout=0))
                 except ResultTimeout:  # it asks, or was killed
@@ -152,10 +151,3 @@ async def _until_it_stops(coordinator: Coordinator, job_id: str) -> None:
     async for _ in coordinator.events(types="batonpass.job.*", follow=True):
         if (await job.info()).state.ended or await coordinator.inbox(limit=1):
             return
-
-
-def _give_back(coordinator: SyncCoordinator) -> None:
-    """Give back what the killed process held, as a worker does when its child is dead."""
-    for row in coordinator.store.call(ListJobs(state=JobState.WORKING)):
-        if row.lease:
-            coordinator.store.call(Release(Fence(row.id, row.token, row.lease), "killed by a test"))

@@ -13,10 +13,9 @@ from batonpass.contracts.agent import Agent
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.contract import Contract
 from batonpass.contracts.job import JobInfo
-from batonpass.coordinator.commands import Fence, ReadJob, Release
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.store import Store
-from batonpass.testing.apart import was_killed
+from batonpass.testing.apart import give_back, was_killed
 from batonpass.testing.serving import claimed
 from batonpass.testing.watched import WatchedStore
 from batonpass.testing.work import Work
@@ -52,14 +51,9 @@ class Run:
         does when its child has died."""
         killed = was_killed(self.deliver)
         if killed:
-            self._give_back()
+            with connect(self._url, app=self._app) as coordinator:
+                give_back(coordinator)
         return killed
-
-    def _give_back(self) -> None:
-        with connect(self._url, app=self._app) as coordinator:
-            row = coordinator.store.call(ReadJob(self._job))
-            if row.lease:
-                coordinator.store.call(Release(Fence(row.id, row.token, row.lease), "killed by a test"))
 
     def cancel(self) -> None:
         """Cancel the job, as a client does."""

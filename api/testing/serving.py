@@ -127,14 +127,14 @@ def _ending(agent: Agent[Any], job_id: str) -> Generator[None]:
     own."""
     try:
         yield
-    except (Asking, Spawning) as left:
-        does = "ask" if isinstance(left, Asking) else "fan out"
+    except (Asking, Spawning) as paused:
+        does = "ask" if isinstance(paused, Asking) else "fan out"
         raise Refused(
             f"agent {agent.name!r} would {does} here: test that with a worker, batonpass.testing.serving"
         ) from None
-    except Rejecting as left:
+    except Rejecting as rejecting:
         raise JobRejected(
-            f"job {job_id} was rejected by agent {agent.name!r}: {left}", job_id=job_id, reason=str(left)
+            f"job {job_id} was rejected by agent {agent.name!r}: {rejecting}", job_id=job_id, reason=str(rejecting)
         ) from None
 
 
