@@ -77,8 +77,8 @@ class _Endpoints:
     async def metrics(self, _: Request, __: None) -> Response:
         """Metrics for Prometheus."""
         await self._tally.look()
-        told = exposition(await self._gauge.look(), self._tally)
-        return Response(told, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
+        text = exposition(await self._gauge.look(), self._tally)
+        return Response(text, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
 
     async def agents(self, _: Request, __: All) -> Response:
         """List the agents that are declared in the store."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from batonpass.cli.options import listed
 from batonpass.contracts.errors import Corrupted
 from batonpass.contracts.event import Event
 from batonpass.coordinator.calls import adrive
@@ -17,8 +18,7 @@ def reader(
     coordinator: Coordinator, after: str, job: str | None, *, thread: str = "", agent: str = "", types: str = ""
 ) -> Reader:
     """A reader of the events after a cursor. `types` are separated by commas."""
-    listed = [each.strip() for each in types.split(",") if each.strip()]
-    return Reader(after, job or "", which(listed, agent or None, thread), coordinator.url, follow=False)
+    return Reader(after, job or "", which(listed([types]), agent or None, thread), coordinator.url, follow=False)
 
 
 async def following(coordinator: Coordinator, reader: Reader, least: int) -> list[Event]:

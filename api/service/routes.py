@@ -24,18 +24,14 @@ from .standing import Gauge
 
 def application(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
     """The service over a coordinator, for everybody who has the token: the page, and the routes for programs."""
-    shown, asked, alive = page(coordinator, gauge, token), _asked(coordinator, gauge, token), _alive(coordinator)
+    shown, asked = page(coordinator, gauge, token), _asked(coordinator, gauge, token)
+    alive = _over([health_check(coordinator)])
 
     async def which(scope: Scope, receive: Receive, send: Send) -> None:
         of_page = scope["path"] in ("/", "/ui") or scope["path"].startswith("/ui/")
         await (shown if of_page else alive if scope["path"] == HEALTH else asked)(scope, receive, send)
 
     return which
-
-
-def _alive(coordinator: Coordinator) -> ASGIApp:
-    """Whether the service can work. Says nothing else, because load balancers ask without a token."""
-    return _over([health_check(coordinator)])
 
 
 def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:

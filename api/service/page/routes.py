@@ -155,26 +155,26 @@ class _Page:
         found = await jobs.dead(self._coordinator, which.agent, which.before)
         return rendered(request, "dead_letters.html", page=found, which=which)
 
-    async def job(self, request: Request) -> Response:
-        return await self._job(request)
+    async def job(self, request: Request, typed: Typed | None = None) -> Response:
+        which = _which(request)
+        found = await jobs.one(self._coordinator, request.path_params["id"], which.before, typed)
+        status = typed.problem.status if typed else 200
+        return rendered(request, "job.html", status, page=found, done=_DONE.get(which.done, ""))
 
     async def events(self, request: Request) -> Response:
         found = await events.of_job(self._coordinator, request.path_params["id"], _which(request).after)
         return rendered(request, "events.html", page=found)
 
-    async def checkpoint(self, request: Request) -> Response:
-        return await self._checkpoint(request)
+    async def checkpoint(self, request: Request, typed: Typed | None = None) -> Response:
+        found = await checkpoints.one(self._coordinator, request.path_params["id"], typed)
+        return rendered(request, "checkpoint.html", typed.problem.status if typed else 200, page=found)
 
     async def fork(self, request: Request) -> Response:
         try:
             job = await checkpoints.fork(self._coordinator, request.path_params["id"], request.state.typed)
         except (Refused, Conflict) as error:
-            return await self._checkpoint(request, Typed("fork", request.state.typed, problem_of(error)))
+            return await self.checkpoint(request, Typed("fork", request.state.typed, problem_of(error)))
         return RedirectResponse(f"/ui/jobs/{job}?done=forked", 303)
-
-    async def _checkpoint(self, request: Request, typed: Typed | None = None) -> Response:
-        found = await checkpoints.one(self._coordinator, request.path_params["id"], typed)
-        return rendered(request, "checkpoint.html", typed.problem.status if typed else 200, page=found)
 
     async def answer(self, request: Request) -> Response:
         values = dict(request.state.typed)
@@ -208,15 +208,8 @@ class _Page:
         try:
             done = await act(job)
         except (Refused, Conflict) as error:
-            refused = Typed(form, request.state.typed, problem_of(error))
-            return await self._job(request, refused)
+            return await self.job(request, Typed(form, request.state.typed, problem_of(error)))
         return RedirectResponse(f"/ui/jobs/{job}?done={done}", 303)
-
-    async def _job(self, request: Request, typed: Typed | None = None) -> Response:
-        which = _which(request)
-        found = await jobs.one(self._coordinator, request.path_params["id"], which.before, typed)
-        status = typed.problem.status if typed else 200
-        return rendered(request, "job.html", status, page=found, done=_DONE.get(which.done, ""))
 
 
 async def _typed(request: Request, most: int = MAX_PAYLOAD) -> dict[str, str]:

@@ -53,7 +53,7 @@ def span(seconds: float) -> str:
     for size, name in _SPANS:
         number, left = divmod(left, size)
         if number:
-            parts.append(f"{number} {name}{'s' if number > 1 else ''}")
+            parts.append(plural(number, name))
         elif parts:
             break
     return " ".join(parts[:2]) or "0 seconds"
@@ -67,8 +67,7 @@ def when(at: datetime, now: datetime | None = None) -> str:
     if abs(ahead) >= 30 * 86_400:
         return f"{at.astimezone(UTC):%Y-%m-%d}"
     size, name = next(each for each in _SPANS if abs(ahead) >= each[0])
-    number = int(abs(ahead) // size)
-    text = f"{number} {name}{'s' if number > 1 else ''}"
+    text = plural(int(abs(ahead) // size), name)
     return f"in {text}" if ahead > 0 else f"{text} ago"
 
 
