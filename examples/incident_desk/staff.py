@@ -16,14 +16,8 @@ from batonpass.workers.children.parent import signal_when_gone
 
 STAGES = {"triage": "LangGraph", "write": "CrewAI", "review": "AutoGen"}
 APP = "batonpass.examples.incident_desk.app:app"
-# Frameworks that would call home or ask questions keep quiet, unless the user's environment says otherwise.
-QUIET = {
-    "CREWAI_DISABLE_TELEMETRY": "true",
-    "CREWAI_TRACING_ENABLED": "false",
-    "CREWAI_DISABLE_VERSION_CHECK": "true",
-    "LANGSMITH_TRACING": "false",
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-}
+# LangGraph does not call home, unless the user's environment says otherwise. (CrewAI's adapter sees to CrewAI.)
+QUIET = {"LANGSMITH_TRACING": "false"}
 _PATIENCE = 5.0  # seconds that a worker may take to end
 
 

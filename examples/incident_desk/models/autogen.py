@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
-from autogen_core import CancellationToken
 from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
@@ -53,11 +52,8 @@ class OfflineClient(ChatCompletionClient):
         self,
         messages: Sequence[LLMMessage],
         *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
         json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
+        **_: Any,
     ) -> CreateResult:
         said = [(m.source, str(m.content)) for m in messages if isinstance(m, UserMessage | AssistantMessage)]
         text = prose.report(said) if json_output else prose.verdict(said)
@@ -67,11 +63,8 @@ class OfflineClient(ChatCompletionClient):
         self,
         messages: Sequence[LLMMessage],
         *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
         json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
+        **_: Any,
     ) -> AsyncGenerator[str | CreateResult, None]:
         yield await self.create(messages, json_output=json_output)
 
