@@ -21,7 +21,7 @@ from .steps import Steps, as_stored
 PATIENCE = 60.0
 # The same for sleeps. After that, the code has changed how long it sleeps, which does no harm.
 _SHORT = 1.0
-# After how many of these it says so.
+# After how many seconds it says so.
 _SILENT = 5.0
 _WAITS = "job %s: a new %s waits until %r is made again, as in an earlier run. In %.0f s it gives up"
 _log = logging.getLogger("batonpass.worker")
@@ -49,9 +49,8 @@ def counted(
     digest = steps.digest(name, arguments)
     older = cache(lambda: as_stored(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False
-    patience = min(
-        PATIENCE if name in _MUST else _SHORT, steps.timeout / 2
-    )  # a timeout would be retried, and not say what is wrong
+    # Less than the attempt's timeout, which would be retried, and not say what is wrong.
+    patience = min(PATIENCE if name in _MUST else _SHORT, steps.timeout / 2)
     while True:
         steps.check()
         left = _left(steps, earlier)

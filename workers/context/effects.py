@@ -110,13 +110,9 @@ def effecting(
     start = start_of(session.journal, key)
     try:
         if start is not None:
-            before = f" (the last error was {session.last_error})" if session.last_error else ""
-            if unsure == "stop":  # the last error may have come from this effect
-                raise Ambiguous(unknown(about, key, before=before))
-            if start.digest is not None and not same(start.digest, digest, arguments):
+            if unsure != "stop" and start.digest is not None and not same(start.digest, digest, arguments):
                 raise Ambiguous(changed(about, key))
-            first = session.journal.get(_ASKS + key, 1)
-            settled = (yield from _settled(about, key, first)) if unsure == "ask" else []
+            settled = yield from _settled(session, about, key, unsure)
             if settled:
                 [result] = settled
                 yield Commit(full, digest, result)
@@ -165,8 +161,15 @@ def _performed(key: str, before: Started | None) -> Generator[Act, Any, Any]:
         raise
 
 
-def _settled(about: str, key: str, first: int) -> Generator[Act, Any, list[Any]]:
-    """The result of an effect that was started before, if a person knows it. Nothing if it should run again."""
+def _settled(session: LeaseSession, about: str, key: str, unsure: Unsure) -> Generator[Act, Any, list[Any]]:
+    """The result of an effect that was started before, if a person knows it. Nothing if it should run again.
+    `Ambiguous` if it must not."""
+    if unsure == "stop":
+        before = f" (the last error was {session.last_error})" if session.last_error else ""  # perhaps this effect's
+        raise Ambiguous(unknown(about, key, before=before))
+    if unsure == "repeat":
+        return []
+    first: int = session.journal.get(_ASKS + key, 1)
     question = {"effect": key, "idempotency_key": about, "question": "was it done? answer {done: ..., result: ...}"}
     for number in count(first):
         answer = yield Ask(question, f"{key}/{number}", _TOLD)
