@@ -160,6 +160,13 @@ def base64_of(blob: Blob) -> str:
     return base64.b64encode(blob.data or b"").decode()
 
 
+def content_of(parts: Sequence[Part], block: Callable[[Any], Any]) -> Any:
+    """A message's content: one text as it is, anything else as blocks."""
+    if len(parts) < 2 and all(isinstance(part, Text) for part in parts):
+        return as_text(parts)
+    return [block(part) for part in parts]
+
+
 def dict_of(value: object) -> dict[str, Any]:
     """Something stored, or said by a framework, if it is a dict. Else an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....contracts.transcript import Blob, Message, Part, Role, Text, Thought, ToolCall, ToolResult
 from ....contracts.transcript_losses import Losses
-from ...dialects import Dialect, Fields, arguments_text, as_text, base64_of, blob_of, call_from
+from ...dialects import Dialect, Fields, arguments_text, as_text, base64_of, blob_of, call_from, content_of
 
 if TYPE_CHECKING:
     from autogen_core.models import LLMMessage
@@ -67,7 +67,7 @@ def _express(message: Message) -> list[dict[str, Any]]:
         return [{**fields, "content": as_text(message.parts)}]
     fields["source"] = message.author or message.role
     if message.role == "user":
-        return [{**fields, "content": _pieces(message.parts)}]
+        return [{**fields, "content": content_of(message.parts, _piece)}]
     return [{**fields, **_assistant(message)}]
 
 
@@ -103,12 +103,8 @@ def picture_or_text(piece: Any) -> Text | Blob:
     return blob
 
 
-def _pieces(parts: Sequence[Part]) -> Any:
-    if all(isinstance(part, Text) for part in parts) and len(parts) < 2:
-        return as_text(parts)
-    return [
-        {"data": base64_of(part)} if isinstance(part, Blob) and _is_picture(part) else as_text([part]) for part in parts
-    ]
+def _piece(part: Part) -> Any:
+    return {"data": base64_of(part)} if isinstance(part, Blob) and _is_picture(part) else as_text([part])
 
 
 def _is_picture(blob: Blob) -> bool:

@@ -16,6 +16,7 @@ from ...dialects import (
     blob_from,
     blob_of,
     call_from,
+    content_of,
     data_url,
     dict_of,
     results_of,
@@ -58,7 +59,7 @@ def _express(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [_result(result) for result in results_of(message)]
     calls = [_function(call) for call in message.calls]
-    content = _blocks([part for part in message.parts if not isinstance(part, Thought | ToolCall)])
+    content = content_of([part for part in message.parts if not isinstance(part, Thought | ToolCall)], _block)
     fields: dict[str, Any] = {"role": message.role, "content": None if calls and not content else content}
     if calls:
         fields["tool_calls"] = calls
@@ -68,7 +69,8 @@ def _express(message: Message) -> list[dict[str, Any]]:
 
 
 def _result(result: ToolResult) -> dict[str, Any]:
-    fields: dict[str, Any] = {"role": "tool", "content": _blocks([*result.content]), "tool_call_id": result.call_id}
+    content = content_of([*result.content], _block)
+    fields: dict[str, Any] = {"role": "tool", "content": content, "tool_call_id": result.call_id}
     if result.name is not None:
         fields["name"] = result.name
     return fields
@@ -106,12 +108,6 @@ def _blob(inner: dict[str, Any]) -> Blob | None:
         return blob_of(inner["data"], f"audio/{inner.get('format', '')}")
     url = inner.get("url") or inner.get("file_data")
     return blob_from(url) if isinstance(url, str) else None
-
-
-def _blocks(parts: Sequence[Part]) -> Any:
-    if all(isinstance(part, Text) for part in parts) and len(parts) < 2:
-        return as_text(parts)
-    return [_block(part) for part in parts]
 
 
 def _block(part: Part) -> dict[str, Any]:

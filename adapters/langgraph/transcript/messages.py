@@ -18,7 +18,7 @@ from ....contracts.transcript import (
     Usage,
 )
 from ....contracts.transcript_losses import Losses
-from ...dialects import Dialect, Fields, base64_of, blob_from, blob_of, data_text, dict_of, results_of
+from ...dialects import Dialect, Fields, base64_of, blob_from, blob_of, content_of, data_text, dict_of, results_of
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -92,7 +92,8 @@ def _express(message: Message) -> list[dict[str, Any]]:
     fields: dict[str, Any] = {"type": _TYPES[message.role]}
     if message.role == "tool":
         return [_result(message, number, result) for number, result in enumerate(results_of(message))]
-    fields["content"] = _blocks([part for part in message.parts if not isinstance(part, ToolCall | ToolResult)])
+    said = [part for part in message.parts if not isinstance(part, ToolCall | ToolResult)]
+    fields["content"] = content_of(said, _block)
     fields.update({name: value for name, value in (("name", message.author), ("id", message.id)) if value is not None})
     if message.role == "assistant":
         fields.update(_calls(message.calls))
@@ -103,7 +104,8 @@ def _express(message: Message) -> list[dict[str, Any]]:
 
 
 def _result(message: Message, number: int, result: ToolResult) -> dict[str, Any]:
-    fields: dict[str, Any] = {"type": "tool", "content": _blocks([*result.content]), "tool_call_id": result.call_id}
+    content = content_of([*result.content], _block)
+    fields: dict[str, Any] = {"type": "tool", "content": content, "tool_call_id": result.call_id}
     if result.name is not None:
         fields["name"] = result.name
     if message.id is not None:
@@ -184,12 +186,6 @@ def _media(block: dict[str, Any]) -> Blob | None:
         return blob_of(data, mime)
     url = source.get("url")
     return blob_from(url, mime) if isinstance(url, str) else None
-
-
-def _blocks(parts: Sequence[Any]) -> Any:
-    if all(isinstance(part, Text) for part in parts) and len(parts) < 2:
-        return parts[0].text if parts else ""
-    return [_block(part) for part in parts]
 
 
 def _block(part: Any) -> dict[str, Any]:
