@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from shlex import quote as quoted
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import anyio
@@ -37,10 +37,9 @@ _TIMEOUT = 15.0
 _LOOK, _SIGN = 1.0, 20.0
 # ... and before a webhook that could not be served at all is tried again.
 _REST = 60.0
+# ... and how long events belong to the courier that has taken them, and how many it takes at once.
 _LEASE, _BATCH = 60.0, 20
 _GONE = 410
-
-
 # Bytes of a response's body that are read, and the seconds for that: a server that is hung up on may take back what it
 # did.
 _BODY, _HEAR = 65_536, 1.0
@@ -181,7 +180,7 @@ class Courier:
             if webhook.failures:
                 webhook = replace(webhook, failures=0, error="")
                 await self._note(webhook)
-            await self._kept(events.ack)
+            await self._until_done(events.ack)
             return webhook
 
     def _signed(self, webhook: Webhook, event: Event) -> tuple[str, dict[str, str]]:
@@ -220,12 +219,12 @@ class Courier:
         while pause > 0:
             await anyio.sleep(min(pause, _SIGN))
             pause -= _SIGN
-            await self._kept(events.keep)
+            await self._until_done(events.keep)
 
     async def _note(self, webhook: Webhook) -> None:
-        await self._kept(lambda: adrive(self._coordinator.store, webhooks.note(webhook)))
+        await self._until_done(lambda: adrive(self._coordinator.store, webhooks.note(webhook)))
 
-    async def _kept(self, act: Any) -> None:
+    async def _until_done(self, act: Callable[[], Awaitable[object]]) -> None:
         """Do it, however long the store is away."""
         while True:
             try:

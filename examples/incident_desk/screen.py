@@ -31,10 +31,10 @@ class Screen:
         """A line above a part."""
         self.raw(f"\n{typer.style(text, bold=True)}")
 
-    def row(self, text: str, *, tone: str = "") -> None:
+    def row(self, text: str) -> None:
         """An indented line, cut to the width."""
         text = text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
-        self.raw(f"  {typer.style(text, fg=TONES[tone]) if tone else text}")
+        self.raw(f"  {text}")
 
     def raw(self, text: str) -> None:
         """A line as it is."""
