@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -63,10 +63,6 @@ class Dialect:
             written = [{**written[0], **native.more}]
         losses.compare(message, self._together(written), where)
         return written
-
-    def read_all(self, messages: Iterable[Fields]) -> list[Message]:
-        """A framework's messages as portable ones."""
-        return [self.read(fields) for fields in messages]
 
     def write_all(self, messages: Sequence[Message], losses: Losses, *, system: bool = True) -> list[dict[str, Any]]:
         """Portable messages as the framework's, with whole tool loops. `system=False` leaves out the instructions that

@@ -29,11 +29,11 @@ from pydantic import ValidationError
 
 import batonpass as bp
 from batonpass.adapters.autogen import AutoGenAdapter
-from batonpass.adapters.autogen.transcript.messages import from_autogen, to_autogen
+from batonpass.adapters.autogen.transcript.messages import to_autogen
 from batonpass.adapters.crewai import CrewAIAdapter
-from batonpass.adapters.crewai.transcript.messages import from_crewai, to_crewai
+from batonpass.adapters.crewai.transcript.messages import to_crewai
 from batonpass.adapters.langgraph import LangGraphAdapter
-from batonpass.adapters.langgraph.transcript.messages import from_langchain, to_langchain
+from batonpass.adapters.langgraph.transcript.messages import to_langchain
 from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.state_types import UnknownValue
 from batonpass.contracts.transcript import (
@@ -51,6 +51,8 @@ from batonpass.contracts.transcript import (
 from batonpass.contracts.transcript_loops import UNFINISHED, whole
 from batonpass.contracts.transcript_losses import Losses
 from batonpass.coordinator.transcripts import Saved
+
+from .portable import from_autogen, from_crewai, from_langchain
 
 CONVERSATION: list[BaseMessage] = [
     SystemMessage("be terse", id="s-1"),

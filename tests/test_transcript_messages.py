@@ -21,12 +21,14 @@ from hypothesis import strategies as st
 from langchain_core import messages as lc
 from PIL import Image as Picture
 
-from batonpass.adapters.autogen.transcript.messages import AUTOGEN, from_autogen, to_autogen, write_messages
-from batonpass.adapters.crewai.transcript.messages import from_crewai, to_crewai
-from batonpass.adapters.langgraph.transcript.messages import from_langchain, to_langchain
+from batonpass.adapters.autogen.transcript.messages import AUTOGEN, to_autogen, write_messages
+from batonpass.adapters.crewai.transcript.messages import to_crewai
+from batonpass.adapters.langgraph.transcript.messages import to_langchain
 from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.transcript import Blob, Data, Message, Text, Thought, ToolCall, ToolResult, Transcript, Usage
 from batonpass.contracts.transcript_losses import Losses
+
+from .portable import from_autogen, from_crewai, from_langchain
 
 few = settings(max_examples=150, deadline=None)
 text = st.text(max_size=12)
@@ -260,7 +262,7 @@ portable = st.one_of(
 THERE_AND_BACK: dict[str, Any] = {
     "langchain": (to_langchain, from_langchain),
     "crewai": (to_crewai, from_crewai),
-    "autogen": (write_messages, AUTOGEN.read_all),
+    "autogen": (write_messages, lambda written: [AUTOGEN.read(fields) for fields in written]),
 }
 
 

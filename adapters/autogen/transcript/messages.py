@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....contracts.transcript import Blob, Message, Part, Role, Text, Thought, ToolCall, ToolResult
@@ -21,11 +21,6 @@ _ROLES: dict[str, Role] = {
 _TYPES = {role: name for name, role in _ROLES.items()}
 _OWN = frozenset({"type", "content", "source", "thought"})
 _PNG = "image/png"
-
-
-def from_autogen(messages: Iterable[LLMMessage]) -> list[Message]:
-    """The messages of a model's context as portable ones."""
-    return AUTOGEN.read_all(message.model_dump(mode="json") for message in messages)
 
 
 def to_autogen(messages: Sequence[Message], losses: Losses | None = None, *, system: bool = True) -> list[LLMMessage]:

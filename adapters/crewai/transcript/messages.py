@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ....contracts.transcript import Blob, Data, Message, Part, Role, Text, Thought, ToolCall, ToolResult
@@ -31,11 +31,6 @@ _ROLES: dict[str, Role] = {
     "function": "tool",
 }
 _OWN = frozenset({"role", "content", "name", "tool_calls", "tool_call_id"})
-
-
-def from_crewai(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """CrewAI's `LLMMessage` dicts as portable messages."""
-    return OPENAI.read_all(messages)
 
 
 def to_crewai(

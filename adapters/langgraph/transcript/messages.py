@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....contracts.transcript import (
@@ -38,19 +38,6 @@ _CLASSES = ("AI", "Chat", "Function", "Human", "System", "Tool")
 def write_messages(messages: Sequence[Message], losses: Losses) -> list[dict[str, Any]]:
     """Messages as dicts: each with its `type`, and its fields that differ from their defaults."""
     return LANGCHAIN.write_all(messages, losses)
-
-
-def from_langchain(messages: Iterable[BaseMessage], losses: Losses | None = None) -> list[Message]:
-    """LangChain's messages as portable ones. Values that are not plain (an artifact) are counted as lost."""
-    from ..serde.plain import message_as_dict, messages_as_dicts
-
-    found: list[Message] = []
-    for at, message in enumerate(messages):
-        exact = messages_as_dicts([message])
-        if exact is None and losses is not None and not message.type.endswith("Chunk"):
-            losses.add("a value that is not plain", f"messages[{at}]")
-        found.append(LANGCHAIN.read(exact[0] if exact else message_as_dict(message)))
-    return found
 
 
 def to_langchain(messages: Sequence[Message], losses: Losses | None = None) -> list[BaseMessage]:
