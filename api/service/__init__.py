@@ -5,6 +5,7 @@ from batonpass.contracts.errors import MissingExtra
 try:
     import jinja2 as _jinja2  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import prometheus_client as _prometheus  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    import sse_starlette as _sse  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import starlette as _starlette  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import uvicorn as _uvicorn  # noqa: F401  # pyright: ignore[reportUnusedImport]
 except ImportError as missing:
