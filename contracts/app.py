@@ -191,8 +191,8 @@ class App:
         return iter(self._agents.values())
 
     def check(self) -> None:
-        """Refuse contradictory declarations: one contract name and version with two schemas, or a handoff to an agent
-        of this app that accepts another contract."""
+        """Refuse contradictory declarations: one contract name and version with two schemas, a handoff or a fallback to
+        an agent of this app that accepts another contract, or a migration to no version."""
         schemas: dict[ContractRef, str] = {}
         for contract in {*self.contracts()}:
             ref = contract_ref(contract)
@@ -202,27 +202,28 @@ class App:
                     f"two contracts are named {ref} but have different fields: give one of them a higher version="
                 )
         for agent in self:
-            for target, contract in agent.hands_to.items():
-                receiver = self._agents.get(target)
-                if receiver and contract_ref(receiver.accepts).name != contract_ref(contract).name:
-                    raise BadSetup(
-                        f"agent {agent.name!r} hands {contract_ref(contract)} to {target!r}, "
-                        f"which accepts {contract_ref(receiver.accepts)}"
-                    )
-
-            stand_in = self._agents.get(agent.fallback or "")
-            if stand_in and contract_ref(stand_in.accepts) != contract_ref(agent.accepts):
-                raise BadSetup(
-                    f"agent {agent.name!r} accepts {contract_ref(agent.accepts)}, but its fallback {stand_in.name!r} "
-                    f"{contract_ref(stand_in.accepts)}: a fallback must accept the same contract"
-                )
-
+            self._check_receivers(agent)
         for name, steps in self._migrations.items():
             known = self[name].state_version
             if max(steps) >= known or min(steps) < 1:
                 raise BadSetup(
                     f"agent {name!r} has state_version={known}, but migrations from {sorted(steps)}: raise it"
                 )
+
+    def _check_receivers(self, agent: Agent[Any]) -> None:
+        for target, contract in agent.hands_to.items():
+            receiver = self._agents.get(target)
+            if receiver and contract_ref(receiver.accepts).name != contract_ref(contract).name:
+                raise BadSetup(
+                    f"agent {agent.name!r} hands {contract_ref(contract)} to {target!r}, "
+                    f"which accepts {contract_ref(receiver.accepts)}"
+                )
+        stand_in = self._agents.get(agent.fallback or "")
+        if stand_in and contract_ref(stand_in.accepts) != contract_ref(agent.accepts):
+            raise BadSetup(
+                f"agent {agent.name!r} accepts {contract_ref(agent.accepts)}, but its fallback {stand_in.name!r} "
+                f"{contract_ref(stand_in.accepts)}: a fallback must accept the same contract"
+            )
 
     def contracts(self) -> Iterator[type[Contract]]:
         """Every contract that an agent of this app accepts, returns or hands off."""

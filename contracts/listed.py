@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, cast
 
 from .jsonable import jsonable
@@ -12,6 +13,4 @@ class Listed:
 
     def as_dict(self) -> dict[str, Any]:
         """Its values for JSON, with times as text."""
-        from dataclasses import asdict  # takes as long to import as all that a client needs besides
-
         return jsonable(asdict(cast("Any", self)))
