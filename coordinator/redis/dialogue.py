@@ -47,9 +47,16 @@ class Dialogue:
     def asked(self, command: Command[R], name: str, argv: Sequence[Any]) -> Calls[R]:
         """Carry a command out, with everything that may take: sending scripts, replicas' confirmation, a witness."""
         result = yield from self._once(command, name, argv)
-        return cast("R", (yield from self.finished(result))) if isinstance(result, Unfinished) else result
+        return cast("R", (yield from self._finished(result))) if isinstance(result, Unfinished) else result
 
-    def finished(self, piece: Unfinished) -> Calls[Any]:
+    def rest(self, command: Command[R], result: R) -> Calls[R] | None:
+        """What is left to ask after a script's `answer`. None if that is the whole result, as it mostly is."""
+        if isinstance(result, Unfinished):
+            return self._finished(result)
+        keys = lacking(result) if type(command) in READERS else []
+        return self._filled(result, keys) if keys else None
+
+    def _finished(self, piece: Unfinished) -> Calls[Any]:
         """Ask for the rest of a command whose script stopped early so as not to hold up others."""
         answer: Any = piece
         while isinstance(answer, Unfinished):
@@ -94,7 +101,7 @@ class Dialogue:
         return replies
 
     def answer(self, command: Command[R], reply: Any) -> R:
-        """What a script's reply means; raises what it refused. It may still lack what `lacks` tells."""
+        """What a script's reply means; raises what it refused. `rest` tells what it still lacks."""
         self.denial.since = None
         reply = unfolded(reply)
         if reply[0] != b"+":
@@ -104,9 +111,9 @@ class Dialogue:
     def _whole(self, result: R) -> Calls[R]:
         """The result of a command in READERS, with what its script left for plain commands to read."""
         keys = lacking(result)
-        return (yield from self.filled(result, keys)) if keys else result
+        return (yield from self._filled(result, keys)) if keys else result
 
-    def filled(self, result: R, keys: Sequence[str]) -> Calls[R]:
+    def _filled(self, result: R, keys: Sequence[str]) -> Calls[R]:
         """A result with what lies under `keys`."""
         return filled(result, (yield from self._segments(keys)))
 
@@ -150,31 +157,31 @@ class Dialogue:
             raise published
         check_namespace(mark, count if self._is_whole else None, self.url)
         if version is None or known is None:
-            *made, version, known = yield [
-                ("SET", schema, SCHEMA_VERSION, "NX"),
-                ("SET", epoch, token_hex(8), "NX"),
-                ("GET", schema),
-                ("GET", epoch),
-            ]
-            if version is None:
-                error = next(reply for reply in made if isinstance(reply, Exception))
-                if isinstance(error, exceptions.NoPermissionError):
-                    raise BadSetup(
-                        f"nothing is stored yet in this namespace of {self.url}, and the user may not begin it (as "
-                        "with reader.acl): let a worker or a client connect first. If there should be something, check "
-                        "the namespace (--namespace, ?namespace=)"
-                    )
-                raise error
+            version, known = yield from self._made(schema, epoch)
         check_server(info, version, self.url, self.replicas)
         self.witness.learn(events[0][0] if events else b"0-0", known or b"")
         self.denial.let_in = True
+
+    def _made(self, schema: str, epoch: str) -> Calls[tuple[bytes, bytes | None]]:
+        """Make the namespace, unless somebody else just has. Returns its schema's version and its epoch."""
+        *made, version, known = yield [
+            ("SET", schema, SCHEMA_VERSION, "NX"),
+            ("SET", epoch, token_hex(8), "NX"),
+            ("GET", schema),
+            ("GET", epoch),
+        ]
+        if version is not None:
+            return version, known
+        error = next(reply for reply in made if isinstance(reply, Exception))
+        if isinstance(error, exceptions.NoPermissionError):
+            raise BadSetup(
+                f"nothing is stored yet in this namespace of {self.url}, and the user may not begin it (as with "
+                "reader.acl): let a worker or a client connect first. If there should be something, check the "
+                "namespace (--namespace, ?namespace=)"
+            )
+        raise error
 
     def trouble(self, error: Exception) -> BatonpassError:
         """Our error for an error of the client."""
         self.witness.hurry()
         return self.denial.failure(error, self.url)
-
-
-def lacks(command: Command[Any], result: object) -> list[str]:
-    """What a script has left out of its result, to be read by plain commands."""
-    return lacking(result) if type(command) in READERS else []

@@ -22,9 +22,8 @@ from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
 from .connections import AsyncConnection, Connections
 from .denial import Denial
-from .dialogue import Dialogue, lacks
+from .dialogue import Dialogue
 from .failures import first_line
-from .going_on import Unfinished
 from .loop_client import MOST_CONNECTIONS, LoopClient
 from .patience import asked, first_asked, over
 from .place import TROUBLE, connected_by, prefix_of, read_place
@@ -102,10 +101,8 @@ class RedisStore:
                         self._connections.renew()
                 else:
                     result = self._dialogue.answer(command, reply)
-                    if isinstance(result, Unfinished):
-                        return cast("R", follow(self._dialogue.finished(result), self._sent))
-                    keys = lacks(command, result)
-                    return follow(self._dialogue.filled(result, keys), self._sent) if keys else result
+                    rest = self._dialogue.rest(command, result)
+                    return follow(rest, self._sent) if rest is not None else result
             with asked(began):
                 return follow(self._dialogue.asked(command, name, argv), self._sent)
         except TROUBLE as error:
@@ -127,15 +124,17 @@ class RedisStore:
                     if isinstance(error, exceptions.TimeoutError):
                         await self._async.here().connection.renew()
                 else:
-                    result = self._dialogue.answer(command, reply)
-                    if isinstance(result, Unfinished):
-                        return cast("R", await afollow(self._dialogue.finished(result), self._asent))
-                    keys = lacks(command, result)
-                    return await afollow(self._dialogue.filled(result, keys), self._asent) if keys else result
+                    return await self._awhole(command, reply)
             with asked(began):
                 return await afollow(self._dialogue.asked(command, name, argv), self._asent)
         except TROUBLE as error:
             raise self._dialogue.trouble(error) from error
+
+    async def _awhole(self, command: Command[R], reply: Any) -> R:
+        """What a reply means, with what is left to ask."""
+        result = self._dialogue.answer(command, reply)
+        rest = self._dialogue.rest(command, result)
+        return await afollow(rest, self._asent) if rest is not None else result
 
     async def _areply(self, command: Command[Any], name: str, argv: Sequence[Any]) -> Any:
         """The reply to a command. Also looks whether the store went back in time, if it is time for that."""
@@ -191,9 +190,7 @@ class RedisStore:
         reply = await watch.await_reply(timeout, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if reply is None:
             return await self.acall(command)
-        result = self._dialogue.answer(command, reply)
-        keys = lacks(command, result)
-        return await afollow(self._dialogue.filled(result, keys), self._asent) if keys else result
+        return await self._awhole(command, reply)
 
     def watch(self, topic: Topic) -> Watch:
         """Wakes by pub/sub. For deliveries by a blocking pop, so that one delivery wakes one worker."""
