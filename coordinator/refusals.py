@@ -22,8 +22,7 @@ from ..contracts.errors import (
     Trimmed,
     WrongState,
 )
-
-_ENDED = ("completed", "failed", "canceled", "rejected")
+from ..contracts.job import ENDED
 
 
 class Ungrounded(BatonpassError):
@@ -48,7 +47,7 @@ def refusal(code: str, *arguments: str) -> BatonpassError:
 def _fenced(job_id: str, token: str, state: str, worker: str, current: str) -> BatonpassError:
     if state == "canceled":
         return Canceled(f"job {job_id} was canceled: stop working on it, its writes are refused")
-    if state in _ENDED:
+    if state in ENDED:
         return Fenced(f"job {job_id} is already {state}: the lease with token {token} has ended, nothing was written")
     if worker:
         return Fenced(f"job {job_id} now belongs to worker {worker} (token {current}): token {token} was refused")

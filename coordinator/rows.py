@@ -30,11 +30,10 @@ class JobRow:
     when the time is over, in a line for each (how long in ms, and who); `escalated` is how many of them were asked.
     `terms` is what else is stored about the question, `otherwise` the answer that is taken if nobody gives one.
 
-    A child
-    has its `parent`, the fan-out that it counts for (`brood`; "" when it does not count any more), and its `number` in
-    it. A parent has its last fan-out (`fan`), the number of its `children`, how many were `done` and how many `lost`
-    (failed, rejected, canceled), and what decides it: `need` are done, or more than `spare` are lost. `verdict` is ""
-    while it is undecided, then "met", "broken", or "cut" (the parent ended first).
+    A child has its `parent`, the fan-out that it counts for (`brood`; "" when it does not count any more), and its
+    `number` in it. A parent has its last fan-out (`fan`), the number of its `children`, how many were `done` and how
+    many `lost` (failed, rejected, canceled), and what decides it: `need` are done, or more than `spare` are lost.
+    `verdict` is "" while it is undecided, then "met", "broken", or "cut" (the parent ended first).
     """
 
     id: str
@@ -177,6 +176,14 @@ class CommitLine:
         """The stored text."""
         line = f"{self.sealed} {self.seal}"
         return f"{line} {self.place.text}" if self.place else line
+
+
+def commit_from(line: str) -> CommitLine:
+    """The commit line in a stored text. ValueError if it is not one."""
+    step_index, parent, created, expires, spans, seal, *place = line.split(" ", 6)
+    parent, spans = "" if parent == "-" else parent, "" if spans == "-" else spans
+    where = place_from(place[0]) if place else None
+    return CommitLine(int(step_index), parent, int(created), int(expires), spans, seal, where)
 
 
 @dataclass(slots=True)  # not frozen: one is made with every restore

@@ -18,7 +18,7 @@ from hashlib import sha1
 from xxhash import xxh3_128_digest
 
 from ..contracts.errors import Corrupted
-from .rows import CommitLine, place_from
+from .rows import CommitLine, commit_from
 
 FORMAT = b"\x01"
 
@@ -56,12 +56,9 @@ def _hashed(header: bytes, text: str) -> str:
 def read_commit(line: str, checkpoint_id: str) -> CommitLine:
     """Reads a stored commit line. `Corrupted` if it is not exactly one."""
     try:
-        step_index, parent, created, expires, spans, sealed, *place = line.split(" ", 6)
-        parent, spans = "" if parent == "-" else parent, "" if spans == "-" else spans
-        where = place_from(place[0]) if place else None
-        commit = CommitLine(int(step_index), parent, int(created), int(expires), spans, sealed, where)
+        commit = commit_from(line)
+        if commit.line() == line:
+            return commit
     except ValueError:
-        commit = None
-    if commit is None or commit.line() != line:
-        raise Corrupted(f"checkpoint {checkpoint_id}: its commit line can't be read: {line[:100]!r}")
-    return commit
+        pass
+    raise Corrupted(f"checkpoint {checkpoint_id}: its commit line can't be read: {line[:100]!r}")

@@ -100,6 +100,12 @@ def _prune(m: c.Prune) -> list[Arg]:
     return [digest(m.thread), m.thread, *which]
 
 
+def _declare(m: c.Declare) -> list[Arg]:
+    before = m.before or {}
+    each: list[Arg] = [part for name, packed in m.agents.items() for part in (name, packed, before.get(name, b""))]
+    return [int(m.before is not None), *each]
+
+
 # reading
 
 
@@ -109,13 +115,6 @@ def _rows(_: object, reply: list[Any]) -> list[CheckpointRow]:
 
 def _freed(_: object, reply: list[Any]) -> c.Freed:
     return c.Freed(*reply)
-
-
-def _declare_args(command: c.Declare) -> list[Arg]:
-    before = command.before or {}
-    agents = command.agents.items()
-    each: list[Arg] = [part for name, packed in agents for part in (name, packed, before.get(name, b""))]
-    return [int(command.before is not None), *each]
 
 
 def _nothing(_: object, reply: list[Any]) -> None:
@@ -132,8 +131,14 @@ def _stream_rows(m: c.ReadStream, reply: list[Any]) -> list[StreamRow]:
 
 
 # For scripts that may stop early: the number of the argument that says where to go on.
-_GOING_ON = {"find": 4, "latest": 2, "places": 6, "put+put": 8, "put": 8, "save_unleased": 5, "save_unleased+put": 5}
-_GOING_ON["timeline"] = 5
+_GOING_ON = {
+    "find": 4,
+    "latest": 2,
+    "places": 6,
+    "timeline": 5,
+    **dict.fromkeys(("put", "put+put"), 8),
+    **dict.fromkeys(("save_unleased", "save_unleased+put"), 5),
+}
 # Where, in the reply, the queues for `filled` begin.
 _FILLING: dict[type[c.Command[Any]], int] = {
     **dict.fromkeys((c.Claim, c.Complete, c.Fail, c.HandOff, c.Release, c.Sleep, c.Spawn, c.Suspend), 1),
@@ -217,7 +222,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
         lambda m: [m.limit, m.after, m.after_id],
         lambda _, r: [jobs.job_row(items) for items in r],
     ),
-    c.Declare: ("declare", _declare_args, lambda _, r: [name.decode() for name in r]),
+    c.Declare: ("declare", _declare, lambda _, r: [name.decode() for name in r]),
     c.Declared: ("declared", lambda m: [], lambda _, r: flat(r[0])),
     c.Takers: ("takers", lambda m: [m.queue], lambda _, r: r[0]),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...contracts.names import digest
 from ..commands import Fence, NewCheckpoint
-from ..rows import CheckpointRow, CommitLine, place_from
+from ..rows import CheckpointRow, CommitLine, commit_from
 from .wire_values import Arg, read_text
 
 
@@ -41,7 +41,4 @@ def checkpoint_row(parts: list[bytes]) -> CheckpointRow:
 
 def commit_line(_: object, reply: list[Any]) -> CommitLine:
     """The commit line that a script added to a checkpoint."""
-    step_index, parent, created, expires, spans, seal, *place = reply[0].decode().split(" ", 6)
-    parent, spans = "" if parent == "-" else parent, "" if spans == "-" else spans
-    where = place_from(place[0]) if place else None
-    return CommitLine(int(step_index), parent, int(created), int(expires), spans, seal, where)
+    return commit_from(reply[0].decode())

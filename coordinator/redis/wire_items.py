@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgpack
-
 from .. import commands as c
 from ..items import BEHIND, BEYOND, ItemName, ItemPage, ItemRow, SpacePage, labels_of, name_from, space_path
-from .wire_values import Arg, read_text
+from .wire_values import Arg, read_text, told
 
 # building
 
@@ -24,10 +22,7 @@ def write_args(m: c.WriteItems) -> list[Arg]:
             deleted += (name.digest, name.path)
         else:
             put += (name.digest, name.path, change.ttl, change.value, change.index)
-    news: list[Arg] = ["", "", 0, b""]
-    if m.news:
-        about = msgpack.packb([text for pair in m.news.about.items() for text in pair])
-        news = [m.news.kind, m.news.subject, m.news.since, about]
+    news: list[Arg] = [m.news.kind, m.news.subject, m.news.since, told(m.news.about)] if m.news else ["", "", 0, b""]
     return [*news, len(put) // 5, *put, *deleted]
 
 

@@ -15,7 +15,7 @@ from .. import commands as c
 from ..operations.jobs import POISON, SUSPECT
 from ..rows import Delivery, JobRow, KeptJob, OutcomeRow
 from .wire_checkpoints import checkpoint_args, checkpoint_row, fence_args
-from .wire_values import Arg, flat, pairs, read_text, unpacked
+from .wire_values import Arg, flat, pairs, read_text, told, unpacked
 
 # The fields that every job on Redis has, every child, and every job with a fan-out. Others are only there if they are
 # not empty.
@@ -44,7 +44,7 @@ def submit_args(m: c.Submit) -> list[Arg]:
         m.thread,
     ]
     to = m.target
-    return [*where, m.key, m.key_ttl, to.agent, to.contract, to.envelope, _about(to), _terms(m.terms), to.lane]
+    return [*where, m.key, m.key_ttl, to.agent, to.contract, to.envelope, told(to.about), _terms(m.terms), to.lane]
 
 
 def _terms(terms: c.Terms) -> bytes:
@@ -52,14 +52,6 @@ def _terms(terms: c.Terms) -> bytes:
     if terms == _USUAL:
         return b""
     packed: bytes = msgpack.packb({name: value for name, value in asdict(terms).items() if value})
-    return packed
-
-
-def _about(target: c.Target) -> bytes:
-    """More fields of an event: names and texts in turn, in one piece."""
-    if not target.about:
-        return b""
-    packed: bytes = msgpack.packb([text for pair in target.about.items() for text in pair])
     return packed
 
 
@@ -89,7 +81,7 @@ def hand_off_args(m: c.HandOff) -> list[Arg]:
         m.target.contract,
         m.target.queue,
         m.target.envelope,
-        _about(m.target),
+        told(m.target.about),
         m.target.lane,
         m.spent,
     ]

@@ -15,7 +15,7 @@ from .wire_values import Arg, read_text
 # building
 
 
-def _spot(scope: str, key: str) -> str:
+def spot_of(scope: str, key: str) -> str:
     """A place as the scripts know it, a spot: see lua/lib/places.lua."""
     return f"{escaped(scope)}\0{escaped(key)}\0"
 
@@ -32,14 +32,14 @@ def put_args(m: c.Put) -> list[Arg]:
     new, place = m.checkpoint, m.checkpoint.place
     if place is None:
         raise BadSetup(f"checkpoint {new.id} has no place where it could be put")
-    where: list[Arg] = [digest(new.thread), new.thread, _spot(place.scope, m.parent)]
-    tip = "" if m.tip is None else _spot(place.scope, m.tip)
+    where: list[Arg] = [digest(new.thread), new.thread, spot_of(place.scope, m.parent)]
+    tip = "" if m.tip is None else spot_of(place.scope, m.tip)
     return [*fence_args(m.fence), *where, tip, new.agent, b"", *checkpoint_args(new), *_writes(m.writes)]
 
 
 def put_writes_args(m: c.PutWrites) -> list[Arg]:
     """As put_writes.lua takes it."""
-    return [*fence_args(m.fence), digest(m.thread), m.thread, _spot(m.scope, m.key), *_writes(m.writes)]
+    return [*fence_args(m.fence), digest(m.thread), m.thread, spot_of(m.scope, m.key), *_writes(m.writes)]
 
 
 def find_args(m: c.Find) -> list[Arg]:
@@ -50,13 +50,13 @@ def find_args(m: c.Find) -> list[Arg]:
 def places_args(m: c.Places) -> list[Arg]:
     """As places.lua takes it."""
     scope = "" if m.scope is None else f"={escaped(m.scope)}"
-    before = _spot(m.before[1], m.before[0]) if m.before else ""
+    before = spot_of(m.before[1], m.before[0]) if m.before else ""
     return [digest(m.thread), m.thread, scope, before, m.limit, int(m.whole), b""]
 
 
 def walk_args(m: c.Walk) -> list[Arg]:
     """As walk.lua takes it."""
-    return [digest(m.thread), m.thread, _spot(m.scope, m.key), m.limit, m.until]
+    return [digest(m.thread), m.thread, spot_of(m.scope, m.key), m.limit, m.until]
 
 
 # reading

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..commands import Claim, Command, Events, LastEvent, Reap, TrimEvents
 from ..safety import UnsafeStore
+from .wire_values import read_text
 
 _log = logging.getLogger("batonpass.store")
 # Seconds between two looks at the store. (A server that syncs its file every second can lose up to two.)
@@ -57,14 +58,10 @@ class Witness:
     def refused(self, command: Command[Any], reply: Sequence[Any]) -> None:
         """Look at a refusal: if the store does not know a lease that it gave, it has lost writes."""
         if reply[0] == b"!fenced" and int(reply[5]) < int(reply[2]):
-            proof = f"of job {_text(reply[1])} it knows token {int(reply[5])}, but issued {int(reply[2])}"
+            proof = f"of job {read_text(reply[1])} it knows token {int(reply[5])}, but issued {int(reply[2])}"
         elif reply[0] == b"!no_job" and getattr(command, "fence", None):
-            proof = f"it does not know job {_text(reply[1])}, which it leased"
+            proof = f"it does not know job {read_text(reply[1])}, which it leased"
         else:
             return
         self.hurry()
         _log.error("%s went back in time: %s%s", self._url, proof, _CAUSE)
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")

@@ -19,10 +19,11 @@ from ....contracts.errors import Corrupted
 from ....contracts.names import digest
 from ...items import name_from
 from ...parts.spans import read_spans
-from ...rows import BEHIND, JobRow, escaped
+from ...rows import BEHIND, JobRow
 from ...sqlite.commit_lines import unpacked
 from ..segments import SEGMENT
 from ..wire_jobs import job_fields
+from ..wire_places import spot_of
 from .kinds import Form, Piece
 from .reading import PIECE, portions
 
@@ -166,12 +167,12 @@ class Embedded:
         for thread, scope, key in self._ask(
             f"SELECT s.thread, s.name, p.key FROM {places} AND p.step_index IS NULL", self._namespace
         ):
-            yield Piece(0, f"g:{digest(thread)}", "zset", [(_spot(scope, key), b"0")])
+            yield Piece(0, f"g:{digest(thread)}", "zset", [(_bytes(spot_of(scope, key)), b"0")])
         query = f"SELECT s.thread, s.name, p.key, w.name, w.spans, w.data FROM {places}"
         query = query.replace("WHERE", "JOIN write AS w ON w.place = p.id WHERE")
         for thread, scope, key, name, spans, data in self._ask(query, self._namespace):
             self._note(_bytes(spans))
-            where = f"k:{digest(thread)}:{sha1(_spot(scope, key)).hexdigest()}"
+            where = f"k:{digest(thread)}:{sha1(_bytes(spot_of(scope, key))).hexdigest()}"
             yield Piece(0, where, "hash", [(_bytes(name), _bytes(spans or "-") + b" " + data)])
 
     def _log(self, log: str) -> Iterator[Piece]:
@@ -272,10 +273,6 @@ def _indexes(row: JobRow) -> dict[str, int]:
     if row.state == "input_required":
         found["asking"] = row.asked
     return found
-
-
-def _spot(scope: str, key: str) -> bytes:
-    return _bytes(f"{escaped(scope)}\0{escaped(key)}\0")
 
 
 def _bytes(value: str | int | bytes) -> bytes:
