@@ -73,8 +73,7 @@ class Partition(Dialogue):
     def known(self) -> Calls[int]:
         """How many partitions the namespace has; 0 if it is new."""
         [known] = yield [("GET", f"{self.prefix}partitions")]
-        if isinstance(known, Exception):
-            raise known
+        raise_first((known,))
         return int(known or 0)
 
     def counted(self, count: int) -> Calls[int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from asyncio import Future, get_running_loop
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import hiredis
@@ -31,6 +31,24 @@ pack: Callable[[tuple[Any, ...]], bytes] = getattr(hiredis, "pack_command")  # n
 def _most(pool: Any) -> int:
     """How many connections to keep idle: the client needs some of its pool's, too."""
     return min(_MOST, int(getattr(pool, "max_connections", _MOST)) // 2)
+
+
+def piped(client: Any, commands: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Have a client for sync code send several commands at once. Returns the replies in order, errors among them."""
+    with client.pipeline(transaction=False) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)
+        replies: list[Any] = pipe.execute(raise_on_error=False)
+        return replies
+
+
+async def apiped(client: Any, commands: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """`piped` for async code."""
+    async with client.pipeline(transaction=False) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)
+        replies: list[Any] = await pipe.execute(raise_on_error=False)
+        return replies
 
 
 class Connections:
@@ -129,11 +147,7 @@ class AsyncConnection:
     async def ask_all(self, *commands: tuple[Any, ...]) -> list[Any]:
         """Send several commands at once. Returns the replies in order, errors among them."""
         if self._alone:
-            async with self._client.pipeline(transaction=False) as pipe:
-                for command in commands:
-                    pipe.execute_command(*command)
-                replies: list[Any] = await pipe.execute(raise_on_error=False)
-                return replies
+            return await apiped(self._client, commands)
         if not self._usable:
             await self._opening.done()
         asked = [self._shared.ask(pack(command)) for command in commands]

@@ -77,8 +77,7 @@ class Dialogue:
             result = yield from self._whole(result)
         if confirmed:
             count = rest.pop()
-            if isinstance(count, Exception):
-                raise count
+            raise_first((count,))
             if count < confirmed:
                 raise Unconfirmed(
                     f"{self.url} stored it, but only {count} of {confirmed} replica(s) confirmed within "
@@ -96,8 +95,7 @@ class Dialogue:
         replies = yield [("EVALSHA", known.sha, 1, self.prefix, *argv), *then]
         if isinstance(replies[0], exceptions.NoScriptError):
             replies = yield [("EVAL", known.source, 1, self.prefix, *argv), *then]
-        if isinstance(replies[0], Exception):
-            raise replies[0]
+        raise_first(replies[:1])
         return replies
 
     def answer(self, command: Command[R], reply: Any) -> R:
@@ -119,8 +117,7 @@ class Dialogue:
 
     def _segments(self, keys: Sequence[str]) -> Calls[dict[str, bytes | None]]:
         [values] = yield [("MGET", *(self.prefix + key for key in keys))]
-        if isinstance(values, Exception):
-            raise values
+        raise_first((values,))
         return dict(zip(keys, values, strict=True))
 
     def _confirming(self) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from redis.exceptions import TimeoutError as Late
 
 from ..closing import end_all
-from .connections import AsyncConnection
+from .connections import AsyncConnection, apiped
 from .patience import over
 from .place import connected_by
 from .together import Together
@@ -28,13 +28,10 @@ class LoopClient(NamedTuple):
     async def piped(self, commands: Sequence[tuple[Any, ...]], began: float, patience: float) -> list[Any]:
         """Send several commands at once; the replies, errors among them. They were first asked at `began`."""
         waits = self.room.locked()
-        async with self.room, self.client.pipeline(transaction=False) as pipe:
+        async with self.room:
             if waits and over(began, patience):
                 raise Late("others got no answer")
-            for command in commands:
-                pipe.execute_command(*command)
-            replies: list[Any] = await pipe.execute(raise_on_error=False)
-            return replies
+            return await apiped(self.client, commands)
 
     async def aclose(self) -> None:
         """Disconnect."""

@@ -25,7 +25,7 @@ from . import (
     partitions_jobs,
     partitions_submit,
 )
-from .partitions_plan import SPARE, Plan, Ready, Ring, good, told
+from .partitions_plan import Plan, Ready, Ring, good, rings, told
 
 R = TypeVar("R")
 
@@ -170,16 +170,14 @@ def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
     elsewhere, spared = replace(command, worker="", queues=(), presence=0), frozenset(command.spared or ())
     each = ((at, elsewhere if at else command) for at in range(count))
     outcomes = yield [(at, replace(asked, leases=False) if at in spared else asked) for at, asked in each]
-    rings = [
-        (0, Ring(queue, at, number if first else 1))
+    woken = [
+        ring
         for at, outcome in enumerate(outcomes)
         if isinstance(outcome, c.Reaped)
-        for queue, number in Counter(outcome.queues).items()
-        # One more than there are deliveries: the worker that waits first may be the frozen one.
-        for first in (True, *[False] * min(number, SPARE))
+        for ring in rings(at, outcome.queues, more=1)  # the worker that waits first may be the frozen one
     ]
-    if rings:
-        yield rings
+    if woken:
+        yield woken
     away = {at: outcome for at, outcome in enumerate(outcomes) if isinstance(outcome, Unavailable)}
     if command.spared is None or len(away) == count:
         away = {}

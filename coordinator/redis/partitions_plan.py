@@ -4,17 +4,18 @@ them: a plan yields questions to partitions, to be asked all at once, and is sen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .. import commands as c
+from .failures import raise_first
 
 R = TypeVar("R")
 Ask = tuple[int, c.Command[Any]]
 Plan = Generator[Sequence[Ask], list[Any], R]
 # How many waiting workers to wake for several deliveries, at most.
-SPARE = 8
+_MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +79,21 @@ def told(at: int, answer: Any) -> Plan[Any]:
     them a little later."""
     if not isinstance(answer, Filled):
         return answer
-    yield [
-        (0, Ring(each, at, number if first else 1))
-        for each, number in Counter(answer.queues).items()
-        for first in (True, *[False] * (min(number, SPARE) - 1))
-    ]
+    yield rings(at, answer.queues)
     return answer.answer
+
+
+def rings(at: int, queues: Iterable[str], *, more: int = 0) -> list[Ask]:
+    """Wake a worker for each delivery that a partition has made ready in these queues, eight at most for each queue,
+    and so many `more`."""
+    return [
+        (0, Ring(queue, at, number if first else 1))
+        for queue, number in Counter(queues).items()
+        for first in (True, *[False] * (min(number, _MOST) - 1 + more))
+    ]
 
 
 def good(outcomes: list[Any]) -> list[Any]:
     """The answers. Raises the first error among them."""
-    for outcome in outcomes:
-        if isinstance(outcome, Exception):
-            raise outcome
+    raise_first(outcomes)
     return outcomes

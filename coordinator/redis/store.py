@@ -20,7 +20,7 @@ from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
-from .connections import AsyncConnection, Connections
+from .connections import AsyncConnection, Connections, piped
 from .denial import Denial
 from .dialogue import Dialogue
 from .failures import first_line
@@ -167,11 +167,7 @@ class RedisStore:
 
     def _piped(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         self.lifetime.check()
-        with self._sync.pipeline(transaction=False) as pipe:
-            for command in commands:
-                pipe.execute_command(*command)
-            replies: list[Any] = pipe.execute(raise_on_error=False)
-            return replies
+        return piped(self._sync, commands)
 
     async def _asent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         began, patience, side = first_asked(), self._place.patience, self._async.here()

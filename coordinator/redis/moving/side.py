@@ -14,6 +14,7 @@ from ..cluster import DEFAULT_PARTITIONS, ClusterStore
 from ..cluster_link import TROUBLE, ClusterLink
 from ..cluster_partition import Partition
 from ..cluster_pieces import Request
+from ..connections import piped
 from ..denial import Denial
 from ..place import connected_by, prefix_of, read_place
 from ..scripts import script
@@ -32,11 +33,7 @@ class _Server:
         self.client = self.place.client()
 
     def exchange(self, requests: Sequence[Request]) -> list[Any]:
-        with self.client.pipeline(transaction=False) as pipe:
-            for _, command in requests:
-                pipe.execute_command(*command)
-            replies: list[Any] = pipe.execute(raise_on_error=False)
-            return replies
+        return piped(self.client, (tuple(command) for _, command in requests))
 
     def close(self) -> None:
         for client in connected_by(self.client):
