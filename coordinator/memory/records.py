@@ -15,8 +15,6 @@ from .items import MemoryItems
 from .lanes import MemoryLanes
 from .streams import MemoryStreams
 
-_PRESENT = tuple[str, str]
-
 
 class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, MemoryLanes):
     """Records in dicts."""
@@ -38,7 +36,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         self._journals: dict[str, dict[str, bytes]] = {}
         self._ready: dict[str, dict[str, int]] = {}
         self._agents: dict[str, bytes] = {}
-        self._presence: dict[_PRESENT, int] = {}
+        self._presence: dict[tuple[str, str], int] = {}
 
     # jobs
 
@@ -160,7 +158,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         return checkpoint_id in self._checkpoints
 
     def is_living(self, checkpoint_id: str) -> bool:
-        return checkpoint_id in self._checkpoints and not 0 < self._expiry.get(checkpoint_id, 0) <= self.now
+        return checkpoint_id in self._checkpoints and self._lives(checkpoint_id)
 
     def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
         self._checkpoints[row.id] = row
@@ -179,13 +177,9 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         order = self._order.get(thread, [])
         if before:
             order = order[: order.index(before)] if before in order else []
-        found: list[CheckpointRow] = []
-        for checkpoint_id in reversed(order):
-            row = self._checkpoints[checkpoint_id]
-            expired = 0 < self._expiry.get(checkpoint_id, 0) <= self.now
-            if len(found) < limit and not expired and (row.name or not named):
-                found.append(replace(row, state=b"", native=b""))
-        return found
+        living = (self._checkpoints[checkpoint_id] for checkpoint_id in reversed(order) if self._lives(checkpoint_id))
+        fitting = (row for row in living if row.name or not named)
+        return [replace(row, state=b"", native=b"") for row in islice(fitting, limit)]
 
     def line(self, thread: str, start: int, limit: int) -> list[tuple[int, CheckpointRow]]:
         found = [(self._index[id_], self._checkpoints[id_]) for id_ in self._order.get(thread, ())]

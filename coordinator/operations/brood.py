@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...contracts import event as kinds
 from ...contracts.job import ENDED, JobState
-from ..commands import Child, Target
+from ..commands import Child
 from ..records import Records
 from ..rows import JobRow, ThreadRow
 from .jobs import end_canceled, enqueue, retry, tell_parent
@@ -24,8 +24,7 @@ def make(records: Records, parent: JobRow, children: Sequence[Child]) -> int:
             continue
         row.brood = parent.fan
         if row.state in (JobState.FAILED, JobState.CANCELED) and not records.thread(row.thread).job:
-            own = Target(row.agent, row.contract, row.queue, row.envelope, lane=row.lane)
-            retry(records, row, child.target if child.target.agent == row.agent else own)
+            retry(records, row, child.target if child.target.agent == row.agent else None)
             made += 1
         else:
             records.put_job(row)

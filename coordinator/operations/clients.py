@@ -6,7 +6,7 @@ from hashlib import sha1
 
 from ...contracts import event as kinds
 from ...contracts.job import ENDED, JobState
-from ..commands import Adopt, AnswerJob, Cancel, Declare, Redrive, Submit, Target
+from ..commands import Adopt, AnswerJob, Cancel, Declare, Redrive, Submit
 from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
@@ -144,7 +144,7 @@ def redrive(records: Records, command: Redrive) -> None:
     if row.brood and not await_again(records, row):
         row.brood = ""  # if it completes, its parent is told by `_make_good`
     records.put_journal(row.id, command.records)
-    retry(records, row, command.target or Target(row.agent, row.contract, row.queue, row.envelope, lane=row.lane))
+    retry(records, row, command.target)
 
 
 def _is_so(records: Records, row: JobRow, command: Redrive) -> bool:

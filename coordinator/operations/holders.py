@@ -26,7 +26,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import close, counts, emit, end, enqueue, free_slot, go_ahead, held, pause, store, take_back
+from .jobs import address, close, counts, emit, end, enqueue, free_slot, go_ahead, held, pause, store, take_back
 from .lanes import Lane, find_lane, move_on, starts
 from .upkeep import due_in
 
@@ -114,8 +114,7 @@ def hand_off(records: Records, command: HandOff) -> None:
     records.drop_outcomes(row.id)
     if command.spent:
         records.put_journal(row.id, {SPENT: command.spent})
-    row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
-    row.lane = target.lane
+    address(row, target)
     row.hop, row.attempt, row.crashes = row.hop + 1, 1, 0
     row.failing = 0
     row.question = row.answer = b""

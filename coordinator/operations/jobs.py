@@ -201,12 +201,19 @@ def tell_parent(records: Records, child: JobRow) -> bool:
     return wanted
 
 
-def retry(records: Records, row: JobRow, target: Target) -> None:
-    """Make a failed job deliverable again, with a new count of attempts. Its thread is free."""
-    if row.reason == "unanswered":
-        row.answered = ""  # it will ask again
+def address(row: JobRow, target: Target) -> None:
+    """Change what is delivered, and to whom."""
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.lane = target.lane
+
+
+def retry(records: Records, row: JobRow, target: Target | None) -> None:
+    """Make a failed job deliverable again, with a new count of attempts. Its thread is free. Without a `target` its
+    delivery is as it was."""
+    if row.reason == "unanswered":
+        row.answered = ""  # it will ask again
+    if target is not None:
+        address(row, target)
     row.attempt, row.crashes, row.error, row.result, row.closed = 1, 0, "", b"", "redrive"
     row.failing = row.expires = row.deadline = 0
     if row.fan and row.reason == CHILDREN:

@@ -4,8 +4,6 @@
 -- Returns {'+', how many were freed, -1}
 --@ uses clock record parts thread places free forget
 local thread, now, old, seen = ARGV[1], now_ms(), {}, {}
-local job = redis.call('HGET', P .. 't:' .. thread, 'job')
-local subject = job and job ~= '' and job
 local needed = needed_on(thread)
 for i = 3, #ARGV do
   local id = ARGV[i]
@@ -15,10 +13,5 @@ for i = 3, #ARGV do
   end
 end
 
-relieve()
-free(old, thread, now)
-if #old > 0 then
-  emit(subject or ARGV[2], subject or thread, 'batonpass.thread.pruned', 'freed', #old)
-end
-forget_if_empty(thread, ARGV[2])
+free_old(old, thread, ARGV[2], now)
 return { '+', #old, -1 }

@@ -12,7 +12,6 @@ if keep > 0 then
   local edge = nth_newest(thread, keep, now)
   bound = edge and '(' .. edge or '-inf'
 end
-local job = redis.call('HGET', P .. 't:' .. thread, 'job')
 local needed = needed_on(thread)
 local looked, old = oldest(thread, ARGV[6], bound, limit), {}
 for _, found in ipairs(looked) do
@@ -24,11 +23,5 @@ for _, found in ipairs(looked) do
   end
 end
 
-relieve()
-free(old, thread, now)
-if #old > 0 then
-  local subject = job and job ~= '' and job
-  emit(subject or ARGV[2], subject or thread, 'batonpass.thread.pruned', 'freed', #old)
-end
-forget_if_empty(thread, ARGV[2])
+free_old(old, thread, ARGV[2], now)
 return { '+', #old, #looked == limit and looked[#looked][2] + 1 or -1 }

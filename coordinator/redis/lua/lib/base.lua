@@ -44,6 +44,10 @@
 --   groups                      hash    group digest -> its name
 --   h:<group digest>            hash    how far the group is, see lib/groups.lua
 --   trimmed                     string  newest event that was trimmed, and how many were
+--   schema                      string  the form of the namespace, see server.py
+--   epoch                       string  a random text: another one says that the store was made anew
+--   rewound                     string  the event that said last that the store went back in time
+--   partitions                  string  how many the namespace has; in partition 0
 --   dealt                       string  set by `batonpass repartition`: cursors up to here may be of another partition
 --   moved                       string  set while `batonpass repartition` moves or fills the partition, says from where
 --   d:<queue>                   zset    on a cluster, in partition 0: partition -> deliveries that workers may not know

@@ -33,6 +33,18 @@ local function forget_if_empty(thread, name)
   end
 end
 
+-- Frees checkpoints of a thread, given as pairs of id and head, and emits how many. The thread goes with its last one.
+local function free_old(old, thread, name, now)
+  local job = redis.call('HGET', P .. 't:' .. thread, 'job')
+  relieve()
+  free(old, thread, now)
+  if #old > 0 then
+    local subject = job and job ~= '' and job
+    emit(subject or name, subject or thread, 'batonpass.thread.pruned', 'freed', #old)
+  end
+  forget_if_empty(thread, name)
+end
+
 -- Whether a thread has a named checkpoint, or one saved since the cutoff.
 local function of_use(thread, cutoff, now)
   if redis.call('EXISTS', P .. 'm:' .. thread) == 1 then

@@ -2,18 +2,8 @@
 -- KEYS prefix
 -- ARGV position of the newest event that was seen or '0-0', epoch that was seen or ''
 -- Returns {'+', position of the newest event, epoch, 1 if the store went back in time, else 0}
+--@ uses events
 local known, seen = ARGV[1], ARGV[2]
-
--- Whether one event's position is before another's.
-local function before(one, other)
-  local ms, number = string.match(one, '^(%d+)-(%d+)$')
-  local other_ms, other_number = string.match(other, '^(%d+)-(%d+)$')
-  if ms ~= other_ms then
-    return tonumber(ms) < tonumber(other_ms)
-  end
-  return tonumber(number) < tonumber(other_number)
-end
-
 local epoch = redis.call('GET', P .. 'epoch') or ''
 local newest = redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 1)
 local told = redis.call('GET', P .. 'rewound')
