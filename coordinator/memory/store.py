@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from threading import Lock
@@ -14,14 +13,10 @@ from ..coded.codec import Codec
 from ..commands import Command
 from ..lifetime import Lifetime
 from ..operations import run
-from ..store import KEPT_EVENTS, Topic, Watch, rings
+from ..store import KEPT_EVENTS, Topic, Watch, host_clock, rings
 from .records import MemoryRecords
 
 R = TypeVar("R")
-
-
-def _milliseconds() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class MemoryStore:
@@ -33,7 +28,7 @@ class MemoryStore:
     codec: Codec | None = None
     kept_events = KEPT_EVENTS
 
-    def __init__(self, *, clock: Callable[[], int] = _milliseconds) -> None:
+    def __init__(self, *, clock: Callable[[], int] = host_clock) -> None:
         self._records = MemoryRecords()
         self._clock = clock
         self._lock = Lock()

@@ -14,7 +14,7 @@ from ..checkup import Examined, Finding, Load, Queued, size
 from ..rows import BEHIND
 from .file import network_danger, open_file
 from .moved import check_not_moved
-from .schema import FOLDER, check_ours, migrations
+from .schema import check_ours, latest
 from .troubles import at_opening, obstacle
 from .waiting import patiently
 
@@ -34,9 +34,8 @@ def examine(path: str, namespace: str) -> Examined:
         version = _version(path)
     except BatonpassError as error:
         return Examined((*disk, Finding("fail", "file", str(error))), opens=False)
-    latest = max(migrations(FOLDER))
-    moved = _moved(path, namespace) if version == latest else ()
-    return Examined((*disk, _schema(version, latest), *moved), opens=version == latest)
+    opens = version == latest()
+    return Examined((*disk, _schema(version), *(_moved(path, namespace) if opens else ())), opens)
 
 
 def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str], now: int) -> Load:
@@ -93,10 +92,10 @@ def _disk(path: str) -> Iterator[Finding]:
         yield Finding("warn", "file", f"{path} {danger}")
 
 
-def _schema(version: int, latest: int) -> Finding:
-    if version == latest:
+def _schema(version: int) -> Finding:
+    if version == latest():
         return Finding("ok", "schema", f"{version}")
     if version == 0:
         return Finding("warn", "schema", "the file is empty: the first worker creates the store in it")
-    text = f"an older Batonpass made it (schema {version}; this one's is {latest}): it is migrated when it is opened"
+    text = f"an older Batonpass made it (schema {version}; this one's is {latest()}): it is migrated when it is opened"
     return Finding("warn", "schema", f"{text}, by a worker or any other command. Make a backup first")

@@ -25,13 +25,13 @@ _INSERT_JOB = f"INSERT INTO job ({', '.join(_JOB)}, namespace) VALUES ({', '.joi
 _FIXED = ("id", "thread", "key", "idem", "key_ttl", "created", "parent", "number")
 _CHANGING = [name for name in _JOB if name not in _FIXED]
 _UPDATE_JOB = f"UPDATE job SET {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"
-# As bytes, because a damaged text could not be read at all, and its reader has to say what is damaged.
 # By the index (i) and the row (r) to which it leads. If they differ, one is damaged, and what is there may be another
 # job's: nothing stands in for it, which no reader accepts.
 _JOURNAL = (
     "SELECT i.key, CASE WHEN r.job = i.job AND r.key = i.key THEN r.value ELSE x'' END "
     "FROM journal AS i LEFT JOIN journal AS r ON r.place = i.place WHERE i.job = ? ORDER BY i.place"
 )
+# The line as bytes, because a damaged text could not be read at all, and its reader has to say what is damaged.
 _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name"
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 

@@ -30,15 +30,20 @@ def migrations(folder: Path) -> dict[int, Path]:
     return {int(file.name.partition("_")[0]): file for file in sorted(folder.glob("[0-9]*_*.sql"))}
 
 
+@cache
+def latest(folder: Path = FOLDER) -> int:
+    """The version that this Batonpass makes."""
+    return max(migrations(folder))
+
+
 def bring_up_to_date(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
     """Make or migrate the tables. `BadSetup` if the file is another program's, or from a newer Batonpass."""
-    latest = max(migrations(folder))
-    while waiting.patiently(lambda: check_ours(connection, path, folder)) < latest:
+    while waiting.patiently(lambda: check_ours(connection, path, folder)) < latest(folder):
         waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
         try:
             # Another process may have done it while we waited.
             version = check_ours(connection, path, folder)
-            if version < latest:
+            if version < latest(folder):
                 _migrate(connection, version + 1, migrations(folder)[version + 1])
             connection.execute("COMMIT")
         finally:
@@ -51,22 +56,21 @@ def check_ours(connection: sqlite3.Connection, path: str, folder: Path = FOLDER)
     version, application, tables = connection.execute(_WHAT_IT_IS).fetchone()
     if (tables or version or application) and application != _APPLICATION_ID:
         raise BadSetup(f"{path} is another program's database: choose another file")
-    if version > max(migrations(folder)):
-        raise _newer(path, version, max(migrations(folder)))
+    _check_known(path, version, latest(folder))
     return int(version)
 
 
 def check_not_newer(connection: sqlite3.Connection, path: str) -> None:
     """Within a transaction: refuse to write if a newer Batonpass has migrated the file since it was opened."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > max(migrations(FOLDER)):
-        raise _newer(path, version, max(migrations(FOLDER)))
+    _check_known(path, connection.execute("PRAGMA user_version").fetchone()[0], latest())
 
 
-def _newer(path: str, version: int, latest: int) -> BadSetup:
-    return BadSetup(
-        f"{path} was made by a newer Batonpass (schema {version}, this one knows {latest}): install that version here"
-    )
+def _check_known(path: str, version: int, known: int) -> None:
+    if version > known:
+        raise BadSetup(
+            f"{path} was made by a newer Batonpass (schema {version}, this one knows {known}): install that version "
+            "here"
+        )
 
 
 def _migrate(connection: sqlite3.Connection, version: int, file: Path) -> None:

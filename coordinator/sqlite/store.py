@@ -24,7 +24,7 @@ from ..loops import PerLoop
 from ..operations import run
 from ..operations.groups import nothing_to_take
 from ..operations.upkeep import due_in
-from ..store import KEPT_EVENTS, Behind, Topic, Watch, rings
+from ..store import KEPT_EVENTS, Behind, Topic, Watch, host_clock, rings
 from .backups import copy_file
 from .batch_thread import BatchThread
 from .checkup import count, examine
@@ -65,10 +65,6 @@ class _Behind:
             await self.syncer.ask(self.commit)
 
 
-def _milliseconds() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class SqliteStore:
     """A SQLite database in WAL mode: a write that returned survives kill -9 and power loss.
 
@@ -78,7 +74,7 @@ class SqliteStore:
     codec: Codec | None = None
     kept_events = KEPT_EVENTS
 
-    def __init__(self, path: str, namespace: str, *, clock: Callable[[], int] = _milliseconds) -> None:
+    def __init__(self, path: str, namespace: str, *, clock: Callable[[], int] = host_clock) -> None:
         self.path = os.path.abspath(path)
         self.url = f"sqlite:///{path}"
         self.namespace = namespace

@@ -6,7 +6,6 @@ opened: at no moment can both be written to.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from sqlite3 import Connection
@@ -18,6 +17,7 @@ from ...sqlite.file import open_file
 from ...sqlite.moved import mark, mark_of
 from ...sqlite.store import SqliteStore
 from ...sqlite.waiting import patiently
+from ...store import host_clock
 from ...urls import namespace_of, open_store
 from ..server import SCHEMA_VERSION
 from . import marks
@@ -59,7 +59,7 @@ class MoveIn:
         source: str,
         target: str,
         progress: Progress = lambda done, keys: None,
-        clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        clock: Callable[[], int] = host_clock,
     ) -> None:
         store = open_store(source)
         if not isinstance(store, SqliteStore):
