@@ -228,6 +228,10 @@ class PlaceRow:
     writes: Sequence[Write] = ()
 
 
+# The fields that every event has. The others are its data.
+EVENT_ATTRIBUTES = frozenset({"type", "subject", "time"})
+
+
 @dataclass(frozen=True, slots=True)
 class EventRow:
     """An event as stored: its position and its fields, all texts."""

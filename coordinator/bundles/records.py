@@ -17,7 +17,7 @@ from ...contracts.names import home, is_id, partition_of
 from ...contracts.understood import understood
 from ..commands import SPENT, NewCheckpoint, Stamp
 from ..parts.spans import Append, read_spans
-from ..rows import JobRow, KeptJob, OutcomeRow, Write, place_from
+from ..rows import EVENT_ATTRIBUTES, JobRow, KeptJob, OutcomeRow, Write, place_from
 from ..seals import FORMAT, content_hash
 from ..snapshots import from_ms
 
@@ -30,8 +30,6 @@ _IN_KEYS = re.compile(r"[0-9a-z]{0,32}")
 # How many fields an event may have, which a script passes on as that many arguments; and how many events, the newest,
 # are told of in one.
 _FIELDS, _EVENTS = 100, 500
-# What an event has besides its fields.
-_ATTRIBUTES = ("type", "subject", "time")
 
 
 @dataclass(slots=True)
@@ -124,7 +122,7 @@ def open_job(values: list[Any], thread: str) -> CarriedJob:
 def _told(event: Mapping[str, Any]) -> Mapping[str, str]:
     if len(event) > _FIELDS:
         raise ValueError("an event with too many fields")
-    return {str(name): str(value) for name, value in event.items() if name not in _ATTRIBUTES}
+    return {str(name): str(value) for name, value in event.items() if name not in EVENT_ATTRIBUTES}
 
 
 def _row(kind: type[R], values: Mapping[str, Any]) -> R:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 from ...contracts.errors import NotFound
 from ...contracts.names import home, mint
-from ..commands import Command, Export, Find, Import, Name, NewCheckpoint, PutWrites, Restore, Timeline
+from ..commands import Export, Find, Import, Name, NewCheckpoint, PutWrites, Restore, Timeline
+from ..commands.threads import LOOKED_AT
 from ..parts.bases import Bases
 from ..place_writes import inlined
 from ..redrafts import Redrafts, first_copied
@@ -20,9 +19,7 @@ from . import Call, places
 from .forks import new_name
 from .inputs import text
 
-# How many checkpoints are copied at once, and at how many a store looks for that.
-_PAGE = 100
-_LOOKED_AT = 500
+_PAGE = 100  # how many checkpoints are copied at once
 
 
 def copy(bases: Bases, thread: str, to: str) -> Call[int]:
@@ -46,7 +43,7 @@ def page(thread: str, start: int) -> Call[list[CheckpointRow]]:
     """A thread's next checkpoints from a step index on, oldest first. Empty if there are no more."""
     while True:
         rows: list[CheckpointRow] = yield Export(thread, start, _PAGE)
-        start += _LOOKED_AT  # a page may be empty before the end, because expired checkpoints are left out
+        start += LOOKED_AT  # a page may be empty before the end, because expired checkpoints are left out
         if rows or start > (yield from newest(thread)):
             return rows
 
@@ -64,7 +61,7 @@ def _copy_writes(thread: str, to: str) -> Call[None]:
             yield PutWrites(to, scope, key, [inlined(write) for write in (found.writes if found else ())])
 
 
-def newest(thread: str) -> Generator[Command[Any], Any, int]:
+def newest(thread: str) -> Call[int]:
     """The step index of the thread's newest checkpoint, -1 if it has none."""
     rows: list[CheckpointRow] = yield Timeline(thread, 1)
     return read_commit(rows[0].commit, rows[0].id).step_index if rows else -1
@@ -78,9 +75,7 @@ class _Whole:
     needed: bool = False
 
 
-def _copy_page(
-    rows: list[CheckpointRow], to: str, copies: dict[str, str], whole: _Whole
-) -> Generator[Command[Any], Any, None]:
+def _copy_page(rows: list[CheckpointRow], to: str, copies: dict[str, str], whole: _Whole) -> Call[None]:
     count, parents = len(copies), list[str]()
     for row in rows:
         parent = read_commit(row.commit, row.id).parent

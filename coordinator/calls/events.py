@@ -15,7 +15,7 @@ from ...contracts.event import TYPES, Event
 from ...contracts.understood import understood
 from ..coded.texts import clear
 from ..commands import Events, LastEvent, TrimEvents, Which
-from ..rows import EventRow
+from ..rows import EVENT_ATTRIBUTES, EventRow
 from ..snapshots import from_ms
 from . import Call
 from .inputs import cursor, name_wanted, text
@@ -29,7 +29,6 @@ _LONGEST_PAUSE = 1.0
 _REST = 0.02
 _PREFIX = "batonpass."
 _NUMBERS = frozenset({"hop", "token", "attempt", "due", "freed"})
-_ATTRIBUTES = frozenset({"type", "subject", "time"})
 
 
 class Reader:
@@ -152,7 +151,7 @@ def _readable(rows: Sequence[EventRow], source: str) -> tuple[list[Event | None]
 def read(row: EventRow, source: str) -> Event:
     """A stored event as users see it."""
     fields: Mapping[str, str] = row.fields
-    data: dict[str, Any] = {name: value for name, value in fields.items() if name not in _ATTRIBUTES}
+    data: dict[str, Any] = {name: value for name, value in fields.items() if name not in EVENT_ATTRIBUTES}
     data.update({name: int(data[name]) for name in _NUMBERS & data.keys()})
     if "error" in data:
         data["error"] = clear(data["error"])

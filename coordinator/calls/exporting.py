@@ -28,7 +28,7 @@ from ..parts.runs import Portion, Runs, merged
 from ..parts.spans import Append, read_spans, write_spans
 from ..place_writes import inlined
 from ..redrafts import Redrafts
-from ..rows import CheckpointRow, EventRow, JobRow, KeptJob, PlaceRow
+from ..rows import EVENT_ATTRIBUTES, CheckpointRow, EventRow, JobRow, KeptJob, PlaceRow
 from ..seals import content_hash, read_commit
 from ..snapshots import from_ms, open_row, verified
 from . import Call, copies, places
@@ -229,7 +229,7 @@ def _events(found: _Found) -> Call[dict[str, list[Mapping[str, str]]]]:
 
 def _happened(fields: Mapping[str, str]) -> Mapping[str, str]:
     """An event's fields as those of the event that will tell of it elsewhere."""
-    rest = {name: value for name, value in fields.items() if name not in ("type", "subject", "time")}
+    rest = {name: value for name, value in fields.items() if name not in EVENT_ATTRIBUTES}
     if fields["type"] == IMPORTED:
         return rest
     at = from_ms(int(fields["time"])).isoformat(timespec="milliseconds")

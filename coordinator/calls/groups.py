@@ -34,7 +34,7 @@ class Work:
         if not is_count(batch, most=MOST):
             raise BadSetup(f"batch={batch!r}, but it must be from 1 to {MOST}")
         self._group = _name(group)
-        self._join = JoinGroup(self._group, _is_now(start))
+        self._join = JoinGroup(self._group, is_now(start))
         self._take = TakeEvents(self._group, mint("l"), milliseconds(lease, "lease", least=0.1), batch, which)
         self._source = source
         self._joined = self._asking = False
@@ -129,7 +129,7 @@ def listed() -> Call[list[GroupInfo]]:
 
 def move(group: str, to: str) -> Call[None]:
     """Move an existing group, and forget what it has taken."""
-    yield JoinGroup(_name(group), _is_now(to), anew=True, known=True)
+    yield JoinGroup(_name(group), is_now(to), anew=True, known=True)
 
 
 def delete(group: str) -> Call[None]:
@@ -143,7 +143,8 @@ def _name(group: str) -> str:
     return text(group, "group")
 
 
-def _is_now(start: str) -> bool:
+def is_now(start: str, what: str = "group") -> bool:
+    """Whether a group, or what else is made of one, starts after the newest event, and not at the first."""
     if start not in _STARTS:
-        raise BadSetup(f"a group can't start at {start!r}: use {' or '.join(map(repr, _STARTS))}")
+        raise BadSetup(f"a {what} can't start at {start!r}: use {' or '.join(map(repr, _STARTS))}")
     return start == "now"

@@ -57,12 +57,8 @@ def submit(
 ) -> Call[JobRow]:
     """Make a job, or return the first one with the same key. `about` has more fields for its first event. `once` is a
     key of our own, for which there is one job whatever the payload is."""
-    key, thread = options.get("key"), options.get("thread")
     wait, key_age, bound = _times(options) if options else _USUAL
-    if thread is not None and not text(thread, "thread"):
-        raise BadSetup("thread='' names no thread: give a name, or None for a thread of the job's own")
-    if key is not None and not text(key, "key"):
-        raise BadSetup("key='' is the same for every job: give each its own key, or None")
+    key, thread = _names(options)
     contract, data = yield from book.address(agent, payload)
     bounds = yield from book.bounds(agent, contract)
     lane = yield from book.lane_within(bounds, agent, contract, data)
@@ -93,6 +89,16 @@ def submit(
         terms=bound,
     )
     return (yield from _sent(book, command, intent, contract))
+
+
+def _names(options: SubmitOptions) -> tuple[str | None, str | None]:
+    """A job's key and thread."""
+    key, thread = options.get("key"), options.get("thread")
+    if thread is not None and not text(thread, "thread"):
+        raise BadSetup("thread='' names no thread: give a name, or None for a thread of the job's own")
+    if key is not None and not text(key, "key"):
+        raise BadSetup("key='' is the same for every job: give each its own key, or None")
+    return key, thread
 
 
 def _counted(bound: Terms, most: int, agent: str, contract: ContractRef) -> Terms:

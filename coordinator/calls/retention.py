@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup, Corrupted, ThreadBusy
 from ..branching import pruner
-from ..commands import Command, DeleteJob, DeleteThread, Freed, Prune, PruneJobs, ReadJob, Threads, Timeline
+from ..commands import DeleteJob, DeleteThread, Freed, Prune, PruneJobs, ReadJob, Threads, Timeline
 from ..parts.bases import Bases
 from ..rows import CheckpointRow, JobRow
 from ..snapshots import open_summary
@@ -95,7 +94,7 @@ def _created(row: CheckpointRow) -> float:
         return 0
 
 
-def _threads() -> Generator[Command[Any], Any, list[str]]:
+def _threads() -> Call[list[str]]:
     names: list[str] = []
     while True:
         page: list[str] = yield Threads(_PAGE, names[-1] if names else "")

@@ -18,7 +18,7 @@ from ..coded.codec import MissingKey, check_open
 from ..commands import DeleteGroup, GroupRow, JoinGroup, ListGroups
 from . import Call
 from .events import which
-from .groups import WEBHOOK
+from .groups import WEBHOOK, is_now
 from .inputs import text
 
 _SECRET = "whsec_"
@@ -59,13 +59,12 @@ def add(
         secret = _checked_secret(secret)
     kinds = which(types, None, None).types
     made = Webhook(text(name, "name"), _checked_url(url, plain_http), kinds, secret or "")
-    if start not in ("begin", "now"):
-        raise BadSetup(f"a webhook can't start at {start!r}: use 'begin' or 'now'")
+    now = is_now(start, "webhook")
     if not secret:
         rows: list[GroupRow] = yield ListGroups()
         secret = next((read(row).secret for row in rows if row.name == made.group and row.about), _new_secret())
         made = replace(made, secret=secret)
-    yield JoinGroup(made.group, start == "now", about=_packed(made))
+    yield JoinGroup(made.group, now, about=_packed(made))
     return secret
 
 

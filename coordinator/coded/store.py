@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from ...contracts.codec import unpack
 from ...contracts.errors import BadSetup, Corrupted, KeyConflict, MissingExtra
 from .. import commands as c
+from ..following import afollow, follow
 from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
 from ..place_writes import is_written
@@ -61,24 +62,21 @@ class CodedStore:
 
     def call(self, command: c.Command[R]) -> R:
         """Carry a command out."""
-        coded = self._coded(command)
-        try:
-            return self._read(self.inner.call(coded))
-        except KeyConflict:
-            for each in self._keyed_otherwise(command, coded):
-                with suppress(KeyConflict):
-                    return self._read(self.inner.call(each))
-            raise
+        answer: R = follow(self._carried_out(command), self.inner.call)
+        return answer
 
     async def acall(self, command: c.Command[R]) -> R:
         """`call` for async code."""
+        return await afollow(self._carried_out(command), self.inner.acall)
+
+    def _carried_out(self, command: c.Command[R]) -> Generator[c.Command[R], R, R]:
         coded = self._coded(command)
         try:
-            return self._read(await self.inner.acall(coded))
+            return self._read((yield coded))
         except KeyConflict:
             for each in self._keyed_otherwise(command, coded):
                 with suppress(KeyConflict):
-                    return self._read(await self.inner.acall(each))
+                    return self._read((yield each))
             raise
 
     async def acall_after(self, watch: Watch, timeout: float, command: c.Command[R]) -> R:

@@ -18,6 +18,10 @@ class Threads(Command[list[str]]):
     after: str = ""
 
 
+# How many checkpoints an `Export` looks at. (Its page may have fewer, because expired ones are left out.)
+LOOKED_AT = 500
+
+
 @dataclass(frozen=True, slots=True)
 class Export(Command[list[CheckpointRow]]):
     """A thread's checkpoints from a step index on, oldest first, with everything except what is in logs."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...contracts import event as kinds
 from ...contracts.errors import Corrupted
 from ..commands import Ancestors, Export, FindName, Import, Name, Threads
+from ..commands.threads import LOOKED_AT
 from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, CommitLine
@@ -83,7 +84,7 @@ def threads(records: Records, command: Threads) -> list[str]:
 
 def export(records: Records, command: Export) -> list[CheckpointRow]:
     """A thread's checkpoints, in a form in which they can be added to another thread."""
-    rows = [row for _, row in records.line(command.thread, command.start, 500)]
+    rows = [row for _, row in records.line(command.thread, command.start, LOOKED_AT)]
     return [row for row in rows if not hidden(records, row)][: command.limit]
 
 
