@@ -20,6 +20,7 @@ from .unpacking import BY_ANYTHING, BY_TEXT
 # A writer that has packed more than this is not kept for the next value, and its memory is given back.
 _KEEP = 4 << 20
 _IDLE: list[Writer] = []
+_PLAIN: Any = msgpack.Packer()  # typed in part only
 _read_extension = BY_TEXT.extension
 
 
@@ -35,6 +36,15 @@ def pack(value: Any, *, path: str = "state") -> bytes:
         return _packed(value)
     except FAILURES as error:
         raise explain(value, path, error, Writer(0).pack) from None
+
+
+def pack_plain(value: Any, *, path: str = "state") -> bytes:
+    """`pack` for lists and dicts of only texts, numbers and bytes, which need no look at each value."""
+    try:
+        packed: bytes = _PLAIN.pack(value)
+    except (ValueError, TypeError, OverflowError):
+        return pack(value, path=path)  # raises our own error
+    return packed
 
 
 def try_pack(value: Any) -> bytes | None:

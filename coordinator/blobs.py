@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgpack
-
-from ..contracts.codec import pack, unpack
+from ..contracts.codec import pack, pack_plain, unpack
 from ..contracts.contract import ContractRef
 from ..contracts.errors import Corrupted
 from ..contracts.guard import DEFAULT, NOTHING, Guard, Spent
@@ -15,8 +13,6 @@ from ..contracts.understood import understood
 from .coded.codec import check_open
 from .seals import FORMAT, content_hash
 
-_TEXTS: Any = msgpack.Packer()
-
 
 def seal_blob(value: Any, *, path: str) -> bytes:
     """Plain values as stored bytes."""
@@ -24,12 +20,8 @@ def seal_blob(value: Any, *, path: str) -> bytes:
 
 
 def seal_plain(value: Any, *, path: str) -> bytes:
-    """`seal_blob` for lists and dicts of only texts, numbers and bytes, which need no look at each value."""
-    try:
-        body = _TEXTS.pack(value)
-    except (ValueError, TypeError, OverflowError):
-        return seal_blob(value, path=path)  # raises our own error
-    return _closed(body)
+    """`seal_blob` for what `pack_plain` takes."""
+    return _closed(pack_plain(value, path=path))
 
 
 def _closed(body: bytes) -> bytes:

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgpack
 from xxhash import xxh3_64_digest
 
-from ..contracts.codec import pack, unpack
+from ..contracts.codec import pack, pack_plain, unpack
 from ..contracts.errors import Corrupted
 from .coded.codec import check_open
 from .parts.body import value_of
@@ -17,15 +16,11 @@ from .seals import content_hash
 
 _CHECK = 8
 _NAMED = 3
-_TEXTS: Any = msgpack.Packer()
 
 
 def close_write(about: list[Any]) -> bytes:
-    """A write's data, made of only texts, numbers and bytes, which need no look at each value."""
-    try:
-        packed: bytes = _TEXTS.pack(about)
-    except (ValueError, TypeError, OverflowError):  # raised in our words
-        packed = pack([*about])
+    """A write's data, made of only texts, numbers and bytes."""
+    packed = pack_plain(about)
     return xxh3_64_digest(packed) + packed
 
 

@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-import msgpack
-
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
-from ..contracts.codec import pack, unpack
+from ..contracts.codec import pack, pack_plain, unpack
 from ..contracts.errors import Corrupted
 from ..contracts.names import home, mint
 from ..contracts.understood import understood
@@ -27,8 +25,6 @@ from .rows import CheckpointRow, CommitLine, Place
 from .seals import FORMAT, content_hash, is_sealed, read_commit
 
 _NO_CONTEXT = pack({})
-# Types that can't contain anything that needs a closer look.
-_TEXTS = msgpack.Packer()
 _NO_PARTS: tuple[list[Any], list[Span]] = ([], [])
 
 
@@ -74,15 +70,11 @@ def draft(
     entries, spans = describe(state, native) if _has_parts(state) or _has_parts(native) else _NO_PARTS
     held = FORMAT + skeleton(state)
     held_native = FORMAT + skeleton(native) if native else b""
-    about = _header_fields(snapshot, [thread, job, hop, agent], held, held_native)
-    if entries or more:
-        about.append(entries)
-    if more:
-        about.append(dict(more))
+    about = _header(snapshot, [thread, job, hop, agent], held, held_native, entries, more)
     new = NewCheckpoint(
         id=checkpoint_id,
         thread=thread,
-        header=FORMAT + _header(about, plain=plain and not entries),
+        header=FORMAT + (pack_plain if plain and not entries else pack)(about, path="checkpoint"),
         state=held,
         native=held_native,
         agent=agent,
@@ -102,21 +94,20 @@ def _has_parts(node: Node | None) -> bool:
     return node is not None and type(node) is not Inline
 
 
-def _header_fields(snapshot: Snapshot, owner: Sequence[Any], held: bytes, held_native: bytes) -> list[Any]:
-    """What every header has."""
+def _header(
+    snapshot: Snapshot,
+    owner: Sequence[Any],
+    held: bytes,
+    held_native: bytes,
+    entries: list[Any],
+    more: Mapping[str, Any] | None,
+) -> list[Any]:
+    """The fields of a header: see seals.py. The last two are left out if they are empty."""
     context = pack(dict(snapshot.context), path="context") if snapshot.context else _NO_CONTEXT
-    contents = [content_hash(held), content_hash(held_native)]
-    return [*owner, snapshot.step, snapshot.framework, context, *contents]
-
-
-def _header(about: list[Any], *, plain: bool) -> bytes:
-    if plain:
-        try:
-            packed: bytes = _TEXTS.pack(about)
-            return packed
-        except (ValueError, TypeError, OverflowError):  # raised in our words below
-            pass
-    return pack(about, path="checkpoint")
+    fields = [*owner, snapshot.step, snapshot.framework, context, content_hash(held), content_hash(held_native)]
+    if more:
+        return [*fields, entries, dict(more)]
+    return [*fields, entries] if entries else fields
 
 
 def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node, Node | None]:
