@@ -41,11 +41,6 @@ R = TypeVar("R", bound=Contract)
 class Coordinator(Scheduling):
     """Submits and watches jobs, saves and restores checkpoints. Made by `async with batonpass.connect(url)`."""
 
-    @property
-    def url(self) -> str:
-        """The store's URL, without secrets."""
-        return self.store.url
-
     @overload
     async def submit(
         self,

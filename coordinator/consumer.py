@@ -19,19 +19,21 @@ from .store import Store, Topic
 _LOOK = 1.0
 
 
-class Consumer:
+class _Member:
+    def __init__(self, store: Store, work: Work) -> None:
+        self._store = store
+        self._work = work
+        self._watch = store.watch(Topic())
+        self._patience = Patience()
+
+
+class Consumer(_Member):
     """Yields events one by one, for ever.
 
     An event is done when you ask for the next one, or call `ack`. If you leave the block before that, the last event is
     delivered again, at once, to another consumer of the group. Use `async with`: without it, the consumer's events are
     delivered again only when its lease has expired.
     """
-
-    def __init__(self, store: Store, work: Work) -> None:
-        self._store = store
-        self._work = work
-        self._watch = store.watch(Topic())
-        self._patience = Patience()
 
     def __aiter__(self) -> Consumer:
         return self
@@ -79,14 +81,8 @@ class Consumer:
         await self.aclose()
 
 
-class SyncConsumer:
+class SyncConsumer(_Member):
     """`Consumer` for sync code: `with` and `for`."""
-
-    def __init__(self, store: Store, work: Work) -> None:
-        self._store = store
-        self._work = work
-        self._watch = store.watch(Topic())
-        self._patience = Patience()
 
     def __iter__(self) -> SyncConsumer:
         return self

@@ -19,30 +19,18 @@ from ..contracts.duration import Duration
 from ..contracts.options import JobOptions
 from ..contracts.transcript import Transcript
 from . import bundling
-from .book import Book
 from .bundling import Progress
 from .calls import adrive, checkpoints, copies, edits, forks, retention, travel
-from .calls.freeing import Freeing
 from .calls.inputs import contract_wanted, name_wanted
+from .connected import Connected
 from .job import Job
-from .parts.bases import Bases
-from .store import Store
 
 P = TypeVar("P", bound=Contract)
 R = TypeVar("R", bound=Contract)
 
 
-class History:
+class History(Connected):
     """The part of `Coordinator` for time travel and retention."""
-
-    def __init__(self, store: Store, book: Book) -> None:
-        self.store = store
-        self.book = book
-        self._bases = Bases(store.codec)
-        self._freeing = Freeing()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.store.url}, namespace {self.store.namespace!r}>"
 
     async def timeline(
         self,

@@ -41,11 +41,6 @@ R = TypeVar("R", bound=Contract)
 class SyncCoordinator(SyncScheduling):
     """The `Coordinator` for sync code, made by `with batonpass.connect(url)`. See there for details."""
 
-    @property
-    def url(self) -> str:
-        """The store's URL, without secrets."""
-        return self.store.url
-
     @overload
     def submit(
         self,

@@ -1,4 +1,4 @@
-"""SyncHistory: what a coordinator does with a thread's past, in sync code."""
+"""SyncHistory: the part of a coordinator for a thread's past, in sync code."""
 
 from __future__ import annotations
 
@@ -17,30 +17,18 @@ from ..contracts.duration import Duration
 from ..contracts.options import JobOptions
 from ..contracts.transcript import Transcript
 from . import bundling
-from .book import Book
 from .bundling import Progress
 from .calls import checkpoints, copies, drive, edits, forks, retention, travel
-from .calls.freeing import Freeing
 from .calls.inputs import contract_wanted, name_wanted
+from .connected import Connected
 from .job import SyncJob
-from .parts.bases import Bases
-from .store import Store
 
 P = TypeVar("P", bound=Contract)
 R = TypeVar("R", bound=Contract)
 
 
-class SyncHistory:
-    """What each method means and raises stands at `History`'s."""
-
-    def __init__(self, store: Store, book: Book) -> None:
-        self.store = store
-        self.book = book
-        self._bases = Bases(store.codec)
-        self._freeing = Freeing()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.store.url}, namespace {self.store.namespace!r}>"
+class SyncHistory(Connected):
+    """`History` for sync code. See there what each method means and raises."""
 
     def timeline(
         self,
@@ -55,24 +43,24 @@ class SyncHistory:
         context: Mapping[str, Any] | None = None,
         named: bool = False,
     ) -> list[CheckpointSummary]:
-        """The thread's checkpoints without their state, newest first."""
+        """List the thread's checkpoints without their state, newest first."""
         wanted = travel.Wanted(name_wanted(agent), step, framework, job, context or {}, named)
         return drive(self.store, travel.timeline(thread, limit, before, wanted))
 
     def ancestors(self, checkpoint_id: str, *, limit: int | None = None) -> list[CheckpointSummary]:
-        """What a checkpoint came from, nearest first, also over threads."""
+        """The checkpoints that this one came from, nearest first, also across threads, as far back as stored."""
         return drive(self.store, travel.ancestors(checkpoint_id, limit))
 
     def branches(self, thread: str) -> list[CheckpointSummary]:
-        """The tips of the thread's tree."""
+        """The tips of the thread's tree: checkpoints without a successor in it, newest first. Reads it all."""
         return drive(self.store, travel.branches(thread))
 
     def diff(self, old: str | Checkpoint, new: str | Checkpoint) -> Diff:
-        """How two checkpoints' states differ, also across threads and jobs."""
+        """Compare the states of two checkpoints, also across threads and jobs: `.added`, `.removed`, `.changed`."""
         return drive(self.store, travel.differ(self.book, old, new))
 
     def transcript(self, checkpoint_id: str) -> Transcript:
-        """The conversation that a checkpoint holds, in no framework's form."""
+        """The conversation in a checkpoint, independent of its framework."""
         return drive(self.store, travel.transcript(self.book, checkpoint_id))
 
     def name(self, checkpoint_id: str, name: str) -> None:
@@ -80,7 +68,7 @@ class SyncHistory:
         drive(self.store, travel.name(checkpoint_id, name))
 
     def unname(self, checkpoint_id: str) -> None:
-        """Take a checkpoint's name away."""
+        """Remove a checkpoint's name. If its ttl has passed, it is then deleted."""
         drive(self.store, travel.unname(checkpoint_id))
 
     @overload
@@ -137,7 +125,7 @@ class SyncHistory:
         returns: type[Contract] | None = None,
         **options: Unpack[JobOptions],
     ) -> Checkpoint | SyncJob[Any]:
-        """Go on from a checkpoint in another way, with its state as it is or edited."""
+        """Continue from a checkpoint in another way, with its state unchanged or edited. Storage is shared."""
         edit = edits.Edit(changes or {}, append or {}, state)
         forks.check(agent, payload, thread, returns, options)
         if agent is None:
@@ -184,7 +172,7 @@ class SyncHistory:
         return SyncJob(self.store, self.book, drive(self.store, call).id, wanted)
 
     def rollback(self, thread: str, *, to: str) -> Checkpoint:
-        """Go back to an earlier checkpoint of the thread, by its id or name."""
+        """Go back to an earlier checkpoint of the thread, by id or name."""
         return drive(self.store, forks.rollback(self._bases, self.book, thread, to))
 
     def copy(self, thread: str, *, to: str) -> int:
@@ -198,7 +186,7 @@ class SyncHistory:
         return bundling.export_bundle(self.store, what, path, plain=plain, progress=progress)
 
     def import_bundle(self, path: str | PathLike[str], *, progress: Progress | None = None) -> BundleInfo:
-        """Add what `export_bundle` has written."""
+        """Add what `export_bundle` has written, with the same ids, names and times, to this store."""
         return bundling.import_bundle(self.store, path, progress=progress)
 
     def prune(
@@ -209,7 +197,7 @@ class SyncHistory:
         older_than: Duration | None = None,
         keep_named: bool = True,
     ) -> int:
-        """Free old checkpoints of a thread, or of all threads."""
+        """Delete checkpoints of a thread, or of all threads, and return how many."""
         return drive(self.store, retention.prune(thread, keep_last, older_than, keep_named))
 
     def delete(self, thread: str) -> int:
@@ -217,9 +205,9 @@ class SyncHistory:
         return drive(self.store, retention.delete(self._bases, thread))
 
     def delete_job(self, job_id: str) -> None:
-        """Delete an ended job with its result, its idempotency key, and the thread that is its own."""
+        """Delete an ended job with its result, its idempotency key and its own thread."""
         drive(self.store, retention.delete_job(self._bases, job_id))
 
     def prune_jobs(self, *, older_than: Duration) -> int:
-        """Delete jobs that ended `older_than` seconds ago, each as `delete_job` does."""
+        """Delete jobs that ended `older_than` seconds ago, each like `delete_job`, and return how many."""
         return drive(self.store, retention.prune_jobs(older_than))

@@ -1,4 +1,4 @@
-"""SyncScheduling: what a coordinator does at set times, in sync code."""
+"""SyncScheduling: the part of a coordinator for recurring jobs, in sync code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ P = TypeVar("P", bound=Contract)
 
 
 class SyncScheduling(SyncHistory):
-    """What each method means and raises stands at `Scheduling`'s."""
+    """`Scheduling` for sync code. See there what each method means and raises."""
 
     def schedule(
         self,
@@ -36,7 +36,7 @@ class SyncScheduling(SyncHistory):
         deadline: Duration | None = None,
         guard: Guard = DEFAULT,
     ) -> None:
-        """Give an agent a job at the times of a cron expression, until `unschedule`."""
+        """Submit a job at each time of a cron expression, until `unschedule`."""
         options = schedules.options(thread, on_busy, priority, expires, deadline, guard)
         to = name_of(agent)
         call = schedules.put(self.book.knowing(agent), name, to, payload, cron, timezone, catch_up, options)
@@ -47,5 +47,5 @@ class SyncScheduling(SyncHistory):
         return drive(self.store, schedules.every())
 
     def unschedule(self, name: str) -> None:
-        """Remove a schedule; what it submitted stays. `NotFound` if there is none of that name."""
+        """Delete a schedule. Jobs it submitted stay. Raises `NotFound` if there is no such schedule."""
         drive(self.store, schedules.remove(name))
