@@ -120,9 +120,9 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, successor: st
     records.unstage(row.id)
     if row.fan and not row.verdict:
         _decide(records, row, "cut")
-    kept = state == "failed"
+    kept = state == "failed" or (state == "canceled" and _may_ask_again(records, row))
     if row.brood:
-        kept |= tell_parent(records, row) and state == "canceled"
+        tell_parent(records, row)
     elif row.parent and state == "completed":
         _make_good(records, row)
     if not kept:
@@ -176,21 +176,18 @@ def _give_turn(records: Records, name: str) -> None:
         store(records, following)
 
 
-def tell_parent(records: Records, child: JobRow) -> bool:
+def tell_parent(records: Records, child: JobRow) -> None:
     """Tell the parent that a child ended. If that decides the fan-out, the parent goes on. A child that completes too
     late to count is still recorded if the parent may fan out again, so that its work is not repeated. Of other late
-    children, it is recorded what they spent, and that they are there. Returns whether the parent may ask for the child
-    again."""
+    children, it is recorded what they spent, and that they are there."""
     row = records.job(child.parent)
     if row is None or row.fan != child.brood:
-        return False
-    counted = _may_go_on(row) or bool(row.brood and row.state != "completed")
-    wanted = counted and row.verdict != "met"
+        return
     completed, state = child.state == "completed", child.state
     below = "" if completed else child.fan
     if row.verdict and not (completed and row.verdict in ("broken", "cut") and _may_go_on(row)):
-        if not (counted and (wanted or child.result or below)):
-            return False
+        if not (_may_count(row) and (row.verdict != "met" or child.result or below)):
+            return
         state = f"{LATE} {state}"
     outcome = OutcomeRow(child.id, child.number, state, child.reason, child.error, child.result, below)
     records.put_outcome(row.id, row.fan, outcome)
@@ -198,7 +195,6 @@ def tell_parent(records: Records, child: JobRow) -> bool:
         row.done += completed
         row.lost += not completed
         _weigh(records, row, child)
-    return wanted
 
 
 def address(row: JobRow, target: Target) -> None:
@@ -266,6 +262,20 @@ def _weigh(records: Records, row: JobRow, child: JobRow) -> None:
 def counts(parent: JobRow, child: JobRow) -> bool:
     """Whether a parent still waits for a child."""
     return parent.fan == child.brood and not parent.verdict
+
+
+def _may_ask_again(records: Records, child: JobRow) -> bool:
+    """Whether the parent may ask for a canceled child again: also for one that was redriven alone, or that is yet to
+    become a child of the last fan-out, because it is staged."""
+    row = records.job(child.parent) if child.parent else None
+    if row is None or row.verdict == "met" or not _may_count(row):
+        return False
+    return child.brood in ("", row.fan) or records.count_staged(row.id) > 0
+
+
+def _may_count(row: JobRow) -> bool:
+    """Whether a run of the job, or of its parent, may still count what its children have spent."""
+    return _may_go_on(row) or bool(row.brood and row.state != "completed")
 
 
 def _may_go_on(row: JobRow) -> bool:

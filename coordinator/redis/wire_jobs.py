@@ -23,7 +23,7 @@ _ALWAYS = {
     *("id", "thread", "agent", "contract", "queue", "tip", "key", "idem", "key_ttl", "hop", "attempt", "token"),
     *("crashes", "lease", "worker", "closed", "created", "updated", "state", "reason", "due", "envelope"),
 }
-_OF_CHILDREN = {"number"}
+_OF_CHILDREN = {"brood", "number"}
 _OF_PARENTS = {"children", "need", "spare", "done", "lost"}
 _USUAL = c.Terms()
 _DEATHS = (SUSPECT, POISON)

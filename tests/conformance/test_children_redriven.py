@@ -151,6 +151,8 @@ def there(bench: Bench, how: str) -> tuple[Family, Family]:
     bench.do(c.Fail(bench.take(), "lost", "children"))
     if how not in ("failed", "canceled"):
         bench.do(c.Redrive(child))
+    if how == "redriven and canceled":
+        bench.do(c.Cancel(child))
     if how in ("working", "completed", "rejected"):
         held = bench.take()
         if how == "completed":
@@ -166,7 +168,7 @@ def there(bench: Bench, how: str) -> tuple[Family, Family]:
 
 
 @pytest.mark.parametrize("given", [2, 0])
-@pytest.mark.parametrize("how", ["failed", "canceled", "ready", "working"])
+@pytest.mark.parametrize("how", ["failed", "canceled", "redriven and canceled", "ready", "working"])
 def test_a_child_that_is_there_goes_on(bench: Bench, how: str, given: int) -> None:
     first, second = there(bench, how)
     if not given:
@@ -176,7 +178,7 @@ def test_a_child_that_is_there_goes_on(bench: Bench, how: str, given: int) -> No
     child = bench.job(second.ids[0])
     assert child.brood == second.fan
     assert children_of(bench, first.parent) == second.ids
-    if how in ("failed", "canceled"):
+    if how in ("failed", "canceled", "redriven and canceled"):
         again = next(each for each in bench.claim(2) if each.job.id == child.id)
         assert (again.job.attempt, dict(again.journal)) == (1, {"step/a": b"1"})
     bench.do(c.Cancel(first.parent))

@@ -61,6 +61,43 @@ async def test_effects_of_children_that_go_on(store_url: str) -> None:
         assert keys[0] == f"{job.id}.0/fan_out/0.0/fan_out/0.0.pay"
 
 
+async def test_an_effect_of_a_child_that_was_redriven_alone_and_canceled(store_url: str) -> None:
+    """In the middle of it. When the parent is redriven, the child does not begin anew without a word."""
+    app, paid, does = bp.App("alone"), list[str](), ["fails", "pays", "pays"]
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        async def pay() -> None:
+            paid.append(ctx.job_id)
+            await anyio.sleep(LONG if len(paid) == 1 else 0)
+
+        if does.pop(0) == "fails":
+            raise ValueError("before it")
+        await ctx.effect("pay", pay)
+        return Reply(text="paid")
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("child", ask)])
+        return Reply(text=only.text)
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=LONG)
+        [info] = await coordinator.jobs(parent=job.id)
+        await coordinator.redrive(info.id)
+        with anyio.fail_after(LONG):
+            while not paid:
+                await anyio.sleep(0.005)
+        await coordinator.job(info.id).cancel()
+        await coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=LONG)
+        assert (await coordinator.job(info.id).info()).reason == "ambiguous"
+        assert paid == [info.id]
+
+
 class Family:
     """A parent whose one child does what `acts` say, one for each of its runs. "pays" loses the reply."""
 

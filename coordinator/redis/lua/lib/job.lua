@@ -141,20 +141,21 @@ end
 -- Tells the parent that a child ended. If that decides the fan-out, the parent goes on, and its queue is returned. A
 -- child that completes too late to count is still recorded if the parent may fan out again, so that its work is not
 -- repeated. Of other late children, it is recorded what they spent, and that they are there. Returns second whether the
--- parent may ask for the child again.
+-- parent may ask for a canceled child again: also for one that was redriven alone (`fan` is empty then), or that is yet
+-- to become a child of the last fan-out, because it is staged.
 local function tell_parent(id, fan, state, reason)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result', 'fan')
-  local parent = child[1]
+  local parent = child[1] or ''
   redis.call('ZREM', P .. 'v:' .. fan, id)
   local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost',
     'queue', 'agent', 'hop', 'state', 'brood')
-  if job[1] ~= fan then
-    return
-  end
   local late, shown = job[2] ~= '', state
   local over = job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected'
-  local counted = not over or (job[11] ~= 'completed' and is_set(job[12]))
+  local counted = job[11] and (not over or (job[11] ~= 'completed' and is_set(job[12])))
   local wanted, result = counted and job[2] ~= 'met', child[4] or ''
+  if job[1] ~= fan then
+    return nil, wanted and (fan == '' or redis.call('EXISTS', P .. 'b:' .. parent) == 1)
+  end
   local below = state ~= 'completed' and child[5] or ''
   if late and (state ~= 'completed' or job[2] == 'met' or over) then
     if not counted or not (wanted or result ~= '' or below ~= '') then
@@ -261,10 +262,11 @@ local function finish(id, fields, state, reason, now, ...)
     decide(id, fields.fan)
   end
   local kept, wanted = state == 'failed', false
-  if is_set(fields.brood) then
+  if fields.brood then
     filled[1], wanted = tell_parent(id, fields.brood, state, reason)
     kept = kept or (wanted and state == 'canceled')
-  elseif fields.brood == '' and state == 'completed' then  -- a child that was redriven
+  end
+  if fields.brood == '' and state == 'completed' then  -- a child that was redriven
     make_good(id)
   end
   if is_set(fields.due) then
