@@ -14,7 +14,7 @@ LONG = 30.0
 
 async def test_effects_of_children_that_go_on(store_url: str) -> None:
     """What happened is not done again, and neither is what may have happened. (A child of a child's, too.)"""
-    app, keys = bp.App("effects"), list[str]()
+    app, keys, raised = bp.App("effects"), list[str](), anyio.Event()
 
     @app.agent("child", accepts=Ask, returns=Reply, retries=1)
     async def child(ask: Ask, ctx: bp.Context) -> Reply:
@@ -25,10 +25,10 @@ async def test_effects_of_children_that_go_on(store_url: str) -> None:
 
         if ask.number == 1:
             with anyio.fail_after(LONG):
-                while not keys:
-                    await anyio.sleep(0.005)
+                await raised.wait()
         await ctx.effect("pay", pay, ctx.effect_key("pay"))
-        if ask.number == 0 and len(keys) == 1:
+        if ask.number == 0 and not raised.is_set():
+            raised.set()
             raise ValueError("after it")
         return Reply(text=str(ask.number))
 
