@@ -42,7 +42,7 @@ class Retry:
       shorter or longer. If the error itself says how long to wait (`retry_after`, a Retry-After header of its
       `response`, or a `RetryLater`), that wait is used instead.
     - `within` is how long after the hop's first failure an attempt may still start (None: no limit). The clock stops
-      while the job sleeps, or waits for an answer, for children, or in line.
+      while the job waits for an answer, for children, or in line. A sleep (`ctx.sleep`) begins all counts anew.
 
     Times are seconds, or a timedelta.
     """

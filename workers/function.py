@@ -20,7 +20,8 @@ from .context.context import Context
 from .context.fan_out import Spawning
 from .context.sleeping import Sleeping
 from .context.steps import Pause
-from .threads import in_thread
+from .session import LeaseSession
+from .threads import in_thread, place
 
 
 class FunctionAdapter:
@@ -29,9 +30,10 @@ class FunctionAdapter:
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Call the function from its top. Recorded steps return their results."""
         ctx: Context = context
+        held = cast("LeaseSession", session)
         result: object = None
         try:
-            result = await _call(agent, payload, ctx)
+            result = await _call(agent, payload, held, ctx)
         except BaseException as error:
             pause = pause_of(error)
             if pause is None:
@@ -68,9 +70,15 @@ def _form(agent: Agent[Any]) -> tuple[bool, bool]:
     return takes(agent.fn, 2), inspect.iscoroutinefunction(agent.fn)
 
 
-def _call(agent: Agent[Any], payload: Contract, ctx: Context) -> Awaitable[Any]:
+def _call(agent: Agent[Any], payload: Contract, session: LeaseSession, ctx: Context) -> Awaitable[Any]:
     fn, (takes_context, is_async) = agent.fn, _form(agent)
     if is_async:
+        session.home = place()
         called: Awaitable[Any] = fn(payload, ctx) if takes_context else fn(payload)
         return called
-    return in_thread(lambda: fn(payload, ctx.sync) if takes_context else fn(payload))
+
+    def call() -> Any:
+        session.home = place()
+        return fn(payload, ctx.sync) if takes_context else fn(payload)
+
+    return in_thread(call)

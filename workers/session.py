@@ -74,6 +74,7 @@ class LeaseSession:
     trace: Mapping[str, str] = MappingProxyType({})
     remembered: Checkpoint | None = None
     part: Callable[[], str] | None = None
+    home: object = None  # where the agent's function runs, if it is one: see `threads.place`
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
@@ -93,13 +94,11 @@ class LeaseSession:
         self._row = row
         self.fence = Fence(row.id, row.token, row.lease)
         self.job_id = row.id
-        self.hop = row.hop
-        self.agent = row.agent
+        self.hop, self.agent = row.hop, row.agent
         self.attempt = row.attempt
         self.priority = row.priority
         self.cut = row.fan if row.verdict == "cut" else None  # an undecided fan-out, or one to be made again
         self.last_error = row.error or None
-        self._failing = max(row.updated - row.failing, 0) / 1000 if row.failing else None
         self._began = time.monotonic()
         self.deadline = from_ms(row.deadline) if row.deadline else None
         self.thread = row.thread
@@ -139,7 +138,12 @@ class LeaseSession:
     @property
     def failing_for(self) -> float:
         """How many seconds ago the first attempt of this hop failed; 0 if none has."""
-        return self._failing + time.monotonic() - self._began if self._failing is not None else 0.0
+        return max(self.now - self._row.failing, 0) / 1000 if self._row.failing else 0.0
+
+    @property
+    def now(self) -> int:
+        """The time by the store's clock, in ms, or a little less: the claim's reply took its time."""
+        return self._row.updated + int((time.monotonic() - self._began) * 1000)
 
     @property
     def fan(self) -> str:

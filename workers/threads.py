@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
+from asyncio import current_task
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
+from threading import get_ident
 from typing import Any, TypeVar
 
 import anyio
@@ -26,6 +28,14 @@ P = ParamSpec("P")
 _MOMENT = 2.0
 _log = logging.getLogger("batonpass.worker")
 _CURRENT: ContextVar[Calls | None] = ContextVar("batonpass_calls", default=None)
+
+
+def place() -> object:
+    """Where code runs: its task, or its thread if it is in none."""
+    try:
+        return current_task() or get_ident()
+    except RuntimeError:  # no event loop
+        return get_ident()
 
 
 class Calls:

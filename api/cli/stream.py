@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Annotated
 
 import typer
@@ -35,10 +37,14 @@ def stream(
         found.result(timeout=0)  # a job that did not complete says why
 
 
+# What a model says must not act on a terminal: control characters but tabs and new lines.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 def _print(part: Part, in_line: bool) -> bool:
     """Print a part. Returns whether what follows begins in the middle of a line."""
     if isinstance(part.data, str):
-        typer.echo(part.data, nl=False)
+        typer.echo(_CONTROL.sub("", part.data) if sys.stdout.isatty() else part.data, nl=False, color=True)
         return not part.data.endswith("\n") if part.data else in_line
     if in_line:
         typer.echo()

@@ -56,9 +56,9 @@ def context(agent: Agent[P], payload: P, *, resources: Any = None) -> Either[Con
 class _Awake(Context):
     """A context whose sleeps take no time."""
 
-    async def sleep(self, delay: Duration) -> None:
+    async def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         with suppress(Sleeping):
-            await super().sleep(delay)
+            await super().sleep(delay, key=key)
 
     @cached_property
     def sync(self) -> SyncContext:
@@ -66,9 +66,9 @@ class _Awake(Context):
 
 
 class _SyncAwake(SyncContext):
-    def sleep(self, delay: Duration) -> None:
+    def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         with suppress(Sleeping):
-            super().sleep(delay)
+            super().sleep(delay, key=key)
 
 
 @asynccontextmanager

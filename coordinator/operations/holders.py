@@ -173,12 +173,12 @@ def suspend(records: Records, command: Suspend) -> None:
 
 
 def sleep(records: Records, command: Sleep) -> None:
-    """The job waits for a time, without a lease."""
+    """The job waits for a time, without a lease. It has come this far, so its attempts are counted anew."""
     row = closing(records, command.fence, "sleep", command.checkpoint)
     if row is None:
         return
     row.state, row.reason = "submitted", SLEEPING
-    pause(records, row)
+    row.attempt, row.crashes, row.failing, row.error = 1, 0, 0, ""
     row.due = records.now + max(command.delay, 1)
     emit(records, kinds.SLEEPING, row, checkpoint=row.tip, due=row.due)
     free_slot(records, row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...contracts import event as kinds
-from ...contracts.job import SLEEPING, JobState
+from ...contracts.job import JobState
 from ..commands import Reap, Reaped
 from ..records import Records
 from ..rows import JobRow
@@ -67,8 +67,7 @@ def _wake(records: Records, row: JobRow) -> int:
     if row.state == JobState.INPUT_REQUIRED:
         moved = _overdue(records, row)
     else:
-        back = go_ahead if row.reason == SLEEPING else enqueue
-        back(records, row, kinds.SUBMITTED, attempt=row.attempt)
+        enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
     store(records, row)
     return moved
 

@@ -78,10 +78,10 @@ AHEAD: dict[str, Callable[[Bench, c.Fence], object]] = {
     "default answer": lambda bench, fence: _let_time_answer(bench, fence, otherwise=seal_blob("no", path="answer")),
     "unanswered": _let_time_answer,
     "joined": _join,
-    "awake": _sleep,
 }
 BEHIND: dict[str, Callable[[Bench, c.Fence], object]] = {
     "failed": _fail,
+    "awake": _sleep,
     "redriven": _redrive,
     "handed off": lambda bench, fence: bench.do(c.HandOff(fence, new_target())),
     "put aside": lambda bench, fence: bench.do(c.Release(fence, aside=True)),
@@ -101,7 +101,7 @@ def test_before_all_that_wait_for_their_turn(bench: Bench, way: str) -> None:
 
 @pytest.mark.parametrize("way", BEHIND)
 def test_behind_them(bench: Bench, way: str) -> None:
-    """What keeps failing, or can't be run here, keeps nobody waiting."""
+    """What keeps failing or looking for something, or can't be run here, keeps nobody waiting."""
     fence = bench.start()
     waiting = [bench.submit() for _ in range(3)]
     BEHIND[way](bench, fence)

@@ -8,7 +8,7 @@ import pytest
 
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Delivery
-from tests.harness.bench import Bench
+from tests.harness.bench import Bench, new_target
 from tests.harness.children import Family, children_of, left_of_fan_outs
 
 
@@ -137,6 +137,17 @@ def test_a_child_that_is_redriven_is_none_of_a_later_fan_out(bench: Bench) -> No
     family.complete(child)
     assert [(row.job_id, row.state) for row in later.outcomes()] == [(later.ids[0], "failed")]
     assert (bench.job(family.parent).done, bench.job(family.parent).lost) == (0, 1)
+
+
+def test_a_child_that_is_redriven_leaves_nothing_at_a_parent_that_went_on(bench: Bench) -> None:
+    """With what is left of the fan-out, at its next agent."""
+    family = Family(bench, bench.start(), 1, spare=1)
+    family.spawn()
+    family.end(0, "b")
+    bench.do(c.HandOff(bench.take(), new_target("review")))
+    bench.do(c.Redrive(family.ids[0]))
+    bench.do(c.Complete(bench.take(), b"0"))
+    assert left_of_fan_outs(bench.harness.dump()) == []
 
 
 def there(bench: Bench, how: str) -> tuple[Family, Family]:

@@ -64,18 +64,21 @@ def test_its_time_goes_with_it(bench: Bench, end: type[c.Command[object]]) -> No
     assert bench.do(c.Reap()).next_due == -1
 
 
-def test_while_it_sleeps_it_is_not_failing(bench: Bench) -> None:
-    """The time that a policy gives for all attempts does not run meanwhile."""
+def test_it_has_come_this_far(bench: Bench) -> None:
+    """So what went wrong before does not count any more: a job may look for something for weeks."""
     bench.do(c.Fail(bench.start(), "boom", "", retry_in=1))
     bench.clock.advance(1)
     bench.do(c.Reap())
+    bench.do(c.Release(bench.take(), "it died"))
     fence = bench.take()
-    failing = bench.clock.now - bench.job(fence.job_id).failing
+    row = bench.job(fence.job_id)
+    assert (row.attempt, row.crashes, row.error, row.failing > 0) == (2, 1, "boom", True)
     bench.do(c.Sleep(fence, MINUTE))
     bench.clock.advance(MINUTE)
     bench.do(c.Reap())
     bench.take()
-    assert bench.clock.now - bench.job(fence.job_id).failing == failing
+    row = bench.job(fence.job_id)
+    assert (row.attempt, row.crashes, row.error, row.failing) == (1, 0, "", 0)
 
 
 def test_its_deadline_comes_first(bench: Bench) -> None:

@@ -192,6 +192,7 @@ class Ledger(Known):
             job.ask(m, now)
         elif isinstance(m, c.Sleep):
             job.state, job.reason, job.due = "submitted", "sleeping", now + max(m.delay, 1)
+            job.attempt, job.crashes = 1, 0
         elif isinstance(m, c.Spawn):
             self._spawn(job, m)
         elif isinstance(m, c.Release):

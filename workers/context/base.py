@@ -21,10 +21,9 @@ from ...coordinator.calls.inputs import milliseconds
 from ..doubt import start_of
 from ..session import LeaseSession
 from .asking import asking, elsewhere
-from .counted import Later
 from .effects import Act, Unsure, effecting
 from .fan_out import Joining, joining
-from .sleeping import sleeping
+from .sleeping import sleep
 from .steps import Pause, Steps
 
 if TYPE_CHECKING:
@@ -185,13 +184,13 @@ class BaseContext:
         called = [[handoff.to, handoff.payload, handoff.transcript] for handoff in handoffs]
         return (yield from joining(self._steps, self._session, self._session.book, wanted, [called, wait, failures]))
 
-    def _sleeping(self, delay: Duration) -> Generator[Later, None, None]:
+    def _sleep(self, delay: Duration, key: str | None) -> None:
         if self._agent.kind != "function":
             raise BadSetup(
                 f"ctx.sleep() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a plain "
                 "function that sleeps and hands the job back"
             )
-        return sleeping(self._steps, milliseconds(delay, "delay"))
+        sleep(self._steps, self._session, milliseconds(delay, "delay"), key)
 
     def effect_key(self, key: str) -> str:
         """The idempotency key to give to an effect's outside service. It is the same for each attempt, and for a child

@@ -89,10 +89,9 @@ class SyncContext(BaseContext):
         with self._steps.turn:
             return follow(self._joining(handoffs, wait, failures), act)
 
-    def sleep(self, delay: Duration) -> None:
+    def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait without a worker: see `Context.sleep`."""
-        with self._steps.turn:
-            follow(self._sleeping(delay), lambda _: self._let_others())
+        self._sleep(delay, key)
 
     def effect(self, key: str, fn: Callable[..., T], /, *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
         """Do something outside of Batonpass, with one recorded outcome: see `Context.effect`."""
@@ -230,20 +229,15 @@ class Context(BaseContext):
         async with self._steps.tasks_turn:
             return await afollow(self._joining(handoffs, wait, failures), act)
 
-    async def sleep(self, delay: Duration) -> None:
+    async def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait for `delay` (seconds or a timedelta), also for weeks. For plain functions.
 
-        The job doesn't occupy a worker while it waits, and a crash doesn't make it wait again. When the time has come,
-        by the store's clock, the agent runs again from its recorded steps, on any worker, and this call returns. Sleeps
-        that begin at once take turns. A wait that depends on the clock must be the same when the agent runs again, so
-        compute it in a step.
+        The job doesn't occupy a worker while it waits. When the time has come, by the store's clock, the agent runs
+        again from its recorded steps, on any worker, and this call returns. After a crash, a failure or a redrive only
+        the rest of the time is waited for. Sleeps are counted: give those that begin in tasks or threads of their own a
+        `key` that is unique in this hop.
         """
-
-        async def act(_: Later) -> None:
-            await self._let_others()
-
-        async with self._steps.tasks_turn:
-            await afollow(self._sleeping(delay), act)
+        self._sleep(delay, key)
 
     @overload
     async def effect(

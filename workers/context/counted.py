@@ -1,4 +1,4 @@
-"""Counted: questions, fan-outs and sleeps have no names of their own and are counted. No I/O.
+"""Counted: questions and fan-outs have no names of their own and are counted. No I/O.
 
 An agent's tasks may make such calls in another order than in an earlier run, because what is recorded takes no time
 any more. So a call is known again by its arguments, or an answer would go to another question. The count only tells
@@ -19,8 +19,6 @@ from .steps import Steps, as_stored
 # For how many seconds a call that is new lets tasks go ahead that have not made their earlier calls again. What they
 # recorded before those is there. But what an agent does outside of steps takes its time: a model's answer, say.
 PATIENCE = 60.0
-# The same for sleeps. After that, the code has changed how long it sleeps, which does no harm.
-_SHORT = 1.0
 # After how many seconds it says so.
 _SILENT = 5.0
 _WAITS = "job %s: a new %s waits until %r is made again, as in an earlier run. In %.0f s it gives up"
@@ -43,26 +41,23 @@ def counted(
     """Enter a call. Returns its key and its arguments' digest.
 
     `earlier` are the calls of this name that have an outcome, with their digests (None: any). Raises `StepMismatch` if
-    one of them is not made again before a new one is made (a sleep for another time than the earlier one takes its
-    place).
+    one of them is not made again before a new one is made.
     """
     digest = steps.digest(name, arguments)
     older = cache(lambda: as_stored(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False
     # Less than the attempt's timeout, which would be retried, and not say what is wrong.
-    patience = min(PATIENCE if name in _MUST else _SHORT, steps.timeout / 2)
+    patience = min(PATIENCE, steps.timeout / 2)
     while True:
         steps.check()
         left = _left(steps, earlier)
         full = _repeated(left, earlier, digest, older)
-        waited = time.monotonic() - began
         if full is None and (not left or steps.pause is not None):
             full = f"{name}#{len(earlier)}" if earlier else name
-        elif full is None and waited > patience and name not in _MUST:
-            full = left[0]
         if full is not None:
             steps.made.add(full)
             return full, digest
+        waited = time.monotonic() - began
         if waited > patience:
             advice = steps.advice(left[0]) if name == "ask" else ""
             raise StepMismatch(

@@ -24,7 +24,7 @@ from ...coordinator.commands import STEP
 from ...coordinator.session import Session
 
 # Prefixes of what is recorded like steps, under its own names.
-_OTHERS = ("ask", "effect", "fan_out", "sleep")
+_OTHERS = ("ask", "effect", "fan_out")
 _SIGNS = re.compile(r"[\\#:]")
 
 
@@ -61,6 +61,7 @@ class Steps:
         self.pause: Pause | None = None
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: set[str] = set()  # the keys of those that are under way
+        self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
         self._session = session
         self._own_state = own_state
         self._counts: dict[str, int] = {}
@@ -101,10 +102,6 @@ class Steps:
     def digests(self) -> dict[str, bytes | None]:
         """The recorded steps' digests (None: any), by key."""
         return {key: recorded.digest for key, recorded in self._done.items()}
-
-    def results(self) -> dict[str, Any]:
-        """The recorded steps' results, by key."""
-        return {key: recorded.result for key, recorded in self._done.items()}
 
     def recorded(self, full: str) -> Recorded | None:
         """A step's record, if it is done."""

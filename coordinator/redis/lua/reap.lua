@@ -90,10 +90,9 @@ for _, id in left_of(due) do
   if asking[id] then
     filled[#filled + 1] = overdue(id, asking[id], now)
   else
-    local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt', 'reason')
+    local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
     redis.call('ZREM', TIMERS, id)
-    local back = job[5] == 'sleeping' and go_ahead or enqueue
-    back(id, job[1], 'updated', num(now))
+    enqueue(id, job[1], 'updated', num(now))
     filled[#filled + 1] = job[1]
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
   end

@@ -153,7 +153,7 @@ local function tell_parent(id, fan, state, reason)
   local over = job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected'
   local counted = job[11] and (not over or (job[11] ~= 'completed' and is_set(job[12])))
   local wanted, result = counted and job[2] ~= 'met', child[4] or ''
-  if job[1] ~= fan then
+  if job[1] ~= fan or fan == '' then
     return nil, wanted and (fan == '' or redis.call('EXISTS', P .. 'b:' .. parent) == 1)
   end
   local below = state ~= 'completed' and child[5] or ''
