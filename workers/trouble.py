@@ -1,4 +1,4 @@
-"""Trouble: logs repeated failures of a worker's loop, without a line for each attempt."""
+"""Trouble: logs repeated failures of a loop, a worker's or a courier's, without a line for each attempt."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ class Trouble:
     A heartbeat is tried ten times a second, and logs may be on the disk that is full.
     """
 
-    def __init__(self, failed: str) -> None:
+    def __init__(self, failed: str, log: logging.Logger = _log) -> None:
         """`failed` says what failed."""
         self._failed = failed
+        self._log = log
         self._since: float | None = None
         self._told = 0.0
 
@@ -29,12 +30,12 @@ class Trouble:
         elif now - self._told < _AGAIN:
             return
         self._told = now
-        _log.warning("%s, trying again: %s", self._failed, error)
+        self._log.warning("%s, trying again: %s", self._failed, error)
 
     def over(self) -> None:
         """An attempt succeeded."""
         if self._since is not None:
-            _log.info("%s for %.1f s: that is over", self._failed, time.monotonic() - self._since)
+            self._log.info("%s for %.1f s: that is over", self._failed, time.monotonic() - self._since)
             self._since = None
 
     def forget(self) -> None:
@@ -46,8 +47,8 @@ class Troubles:
     """The same trouble of several at once: over when none of them has it any more. That others fare well says little:
     one node of a cluster may be gone, and a full server still takes the ends of jobs."""
 
-    def __init__(self, failed: str) -> None:
-        self._trouble = Trouble(failed)
+    def __init__(self, failed: str, log: logging.Logger = _log) -> None:
+        self._trouble = Trouble(failed, log)
         self._having: set[str] = set()
 
     def met(self, who: str, error: Exception) -> None:

@@ -24,6 +24,7 @@ from ..coordinator.client import Coordinator
 from ..coordinator.commands import GroupRow, Which
 from ..coordinator.consumer import Consumer
 from .single import single
+from .trouble import Troubles
 
 if TYPE_CHECKING:
     import httpx
@@ -40,6 +41,7 @@ _REST = 60.0
 # ... and how long events belong to the courier that has taken them, and how many it takes at once.
 _LEASE, _BATCH = 60.0, 20
 _GONE = 410
+_ALL = ""  # who is in trouble if the webhooks themselves can't be read: no webhook has this name
 # Bytes of a response's body that are read, and the seconds for that: a server that is hung up on may take back what it
 # did.
 _BODY, _HEAR = 65_536, 1.0
@@ -80,6 +82,7 @@ class Courier:
         self._signer = Signer
         self._served: dict[str, tuple[Webhook, anyio.CancelScope]] = {}
         self._unread: dict[str, str] = {}  # what is wrong with a group's webhook, as logged
+        self._trouble = Troubles("webhooks wait for the store", _log)  # of all of them together
         # No redirects: they could lead a signed event anywhere. Any number of connections: addresses that hang must not
         # use up what others need; each webhook sends one event at a time.
         limits = httpx.Limits(max_connections=None)
@@ -93,8 +96,9 @@ class Courier:
                 try:
                     rows = await adrive(self._coordinator.store, webhooks.listed())
                 except Unavailable as error:
-                    _log.warning("can't read webhooks, trying again: %s", error)
+                    self._trouble.met(_ALL, error)
                 else:
+                    self._trouble.over(_ALL)
                     found = self._readable(rows)
                     wanted = {each.name: each.settings for each in found if not each.paused}
                     for name in [name for name, (settings, _) in served.items() if wanted.get(name) != settings]:
@@ -175,12 +179,12 @@ class Courier:
                 await self._note(webhook)
                 if over:
                     return webhook
-                await self._wait(self._pauses[webhook.failures - 1], events)
+                await self._wait(webhook, events)
                 continue
             if webhook.failures:
                 webhook = replace(webhook, failures=0, error="")
                 await self._note(webhook)
-            await self._until_done(events.ack)
+            await self._until_done(webhook, events.ack)
             return webhook
 
     def _signed(self, webhook: Webhook, event: Event) -> tuple[str, dict[str, str]]:
@@ -214,22 +218,27 @@ class Courier:
         if not 200 <= status < 300:
             raise Failure(f"it answered {status}", final=status == _GONE)
 
-    async def _wait(self, pause: float, events: Consumer) -> None:
+    async def _wait(self, webhook: Webhook, events: Consumer) -> None:
         """Wait until the next attempt, and keep the event's lease."""
+        pause = self._pauses[webhook.failures - 1]
         while pause > 0:
             await anyio.sleep(min(pause, _SIGN))
             pause -= _SIGN
-            await self._until_done(events.keep)
+            await self._until_done(webhook, events.keep)
 
     async def _note(self, webhook: Webhook) -> None:
-        await self._until_done(lambda: adrive(self._coordinator.store, webhooks.note(webhook)))
+        await self._until_done(webhook, lambda: adrive(self._coordinator.store, webhooks.note(webhook)))
 
-    async def _until_done(self, act: Callable[[], Awaitable[object]]) -> None:
+    async def _until_done(self, webhook: Webhook, act: Callable[[], Awaitable[object]]) -> None:
         """Do it, however long the store is away."""
-        while True:
-            try:
-                await act()
-                return
-            except Unavailable as error:
-                _log.warning("webhooks wait for the store: %s", error)
+        try:
+            while True:
+                try:
+                    await act()
+                except Unavailable as error:
+                    self._trouble.met(webhook.name, error)
+                else:
+                    return self._trouble.over(webhook.name)
                 await anyio.sleep(_LOOK)
+        finally:
+            self._trouble.gave_up(webhook.name)  # it was changed, or the store refuses, which says nothing about others
