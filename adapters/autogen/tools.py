@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
 
 from autogen_core.code_executor import CodeBlock, CodeResult
 from autogen_core.tools import ToolResult
 
 from . import private
-from .journal import calling, concerns_job, current, each_within, within
+from .journal import Journal, calling, concerns_job, current, each_within, within
 from .keepers import Keeper
 
 _ADOPTED = "adopted_by_batonpass"
@@ -109,19 +109,45 @@ def adopt_bench(bench: Any, runners: Container[str], tools: Iterable[Any], keepe
         bench.call_tool_stream = _streaming(bench.call_tool_stream, runs, keeper_of)
 
 
+class _Call:
+    """A call that the journal answers (`answer`), or records."""
+
+    def __init__(self, journal: Journal, keeper: Keeper | None, name: str, request: list[Any]) -> None:
+        self._journal = journal
+        self._keeper = keeper
+        # A turn may have two tools of one name, each with its own state.
+        self._caller = f"tool {name} of {keeper.name}" if keeper else f"tool {name}"
+        self._digest, answer = journal.recall(self._caller, request)
+        self.answer = None if answer is None else ToolResult.model_validate(answer)
+
+    def alone(self) -> AbstractAsyncContextManager[None]:
+        """Around the call and its record: no other call may change what its tool keeps before that is recorded."""
+        return self._keeper.calling() if self._keeper else nullcontext()
+
+    async def record(self, result: ToolResult) -> None:
+        """Record the call's result, and the state in which it left its keeper."""
+        keeper = self._keeper
+        kept = {"of": keeper.name, "state": dict(await keeper.save())} if keeper else {}
+        await self._journal.record(self._caller, self._digest, result.model_dump(mode="json") | kept)
+
+
+def _begun(name: str, request: list[Any], runs: Runs, keeper_of: KeeperOf) -> _Call | None:
+    """A call of a tool. None if there is no journal, or if the tool runs an agent, whose calls are recorded instead."""
+    journal = current.get()
+    return None if journal is None or runs(name) else _Call(journal, keeper_of(name), name, request)
+
+
 def _calling(call_tool: Callable[..., Any], runs: Runs, keeper_of: KeeperOf) -> Callable[..., Any]:
     async def called(name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any) -> Any:
-        journal = current.get()
-        if journal is None or runs(name):
+        call = _begun(name, [arguments, call_id], runs, keeper_of)
+        if call is None:
             return await call_tool(name, arguments, *rest, call_id=call_id, **more)
-        keeper = keeper_of(name)
-        digest, answer = journal.recall(caller := _caller(name, keeper), [arguments, call_id])
-        if answer is not None:
-            return ToolResult.model_validate(answer)
-        async with keeper.calling() if keeper else nullcontext():
+        if call.answer is not None:
+            return call.answer
+        async with call.alone():
             with within(calling, f"{name} {call_id}"):
                 result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
-            await journal.record(caller, digest, await _answer(result, keeper))
+            await call.record(result)
         return result
 
     return called
@@ -132,32 +158,22 @@ def _streaming(call_tool_stream: Callable[..., Any], runs: Runs, keeper_of: Keep
         name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any
     ) -> AsyncGenerator[Any]:
         """The tool's events and its result. Only the result if the call was recorded."""
-        journal = None if runs(name) else current.get()
-        keeper = keeper_of(name)
-        caller = _caller(name, keeper)
-        digest, answer = journal.recall(caller, [arguments, call_id]) if journal else (b"", None)
-        if answer is not None:
-            yield ToolResult.model_validate(answer)
+        call = _begun(name, [arguments, call_id], runs, keeper_of)
+        if call is not None and call.answer is not None:
+            yield call.answer
             return
-        async with keeper.calling() if keeper else nullcontext():
-            stream = call_tool_stream(name, arguments, *rest, call_id=call_id, **more)
+        stream = call_tool_stream(name, arguments, *rest, call_id=call_id, **more)
+        if call is None:
+            async for item in stream:
+                yield item
+            return
+        async with call.alone():
             async for item in each_within(calling, f"{name} {call_id}", stream):
-                if journal is not None and isinstance(item, ToolResult):
-                    await journal.record(caller, digest, await _answer(item, keeper))
+                if isinstance(item, ToolResult):
+                    await call.record(item)
                 yield item
 
     return called
-
-
-def _caller(name: str, keeper: Keeper | None) -> str:
-    """The caller's name in the journal. A turn may have two tools of one name, each with its own state."""
-    return f"tool {name} of {keeper.name}" if keeper else f"tool {name}"
-
-
-async def _answer(result: ToolResult, keeper: Keeper | None) -> dict[str, Any]:
-    """What to record of a call: its result, and the state in which it left its keeper."""
-    kept = {"of": keeper.name, "state": dict(await keeper.save())} if keeper else {}
-    return result.model_dump(mode="json") | kept
 
 
 def adopt_code(agent: Any) -> None:
