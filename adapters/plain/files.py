@@ -86,8 +86,11 @@ class JsonFiles:
 
     def latest(self, *, thread: str) -> Checkpoint | None:
         """The key's newest checkpoint, verified, or None."""
-        numbers = _numbers(self._folder(thread))
-        return self._read(thread, numbers[-1]) if numbers else None
+        for number in reversed(_numbers(self._folder(thread))):
+            found = self._read(thread, number)
+            if found is not None:  # its user may have just deleted it
+                return found
+        return None
 
     def timeline(self, thread: str, *, limit: int = 50) -> list[CheckpointSummary]:
         """The key's checkpoints, newest first. Reads whole files. A damaged one doesn't hide the others."""

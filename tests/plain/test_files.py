@@ -154,6 +154,25 @@ def test_missing_ones(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_the_newest_one_that_is_still_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its user may delete any file, also between the look at the folder and the look at the file."""
+    keeper, listed = Keeper(JsonFiles(tmp_path)), os.listdir
+    saved = [keeper.save(Run(note), "run") for note in "abc"]
+    gone: list[str] = []
+
+    def deleting(folder: Path) -> list[str]:
+        found = listed(folder)
+        for name in gone:
+            (folder / name).unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(os, "listdir", deleting)
+    gone = ["000002.json"]
+    assert JsonFiles(tmp_path).latest(thread="run") == saved[1]
+    gone = ["000000.json", "000001.json"]
+    assert JsonFiles(tmp_path).latest(thread="run") is None
+
+
 def test_no_key_leads_out_of_the_folder_or_to_another_key(tmp_path: Path) -> None:
     keys = ["..", ".", "/", "../up", "a/b", "a", "A", "a ", "a~b", "C:\\x", "x" * 5000, "\x00", "é", "e\u0301", "con"]
     keeper = Keeper(JsonFiles(tmp_path / "in"))
