@@ -153,6 +153,20 @@ async def test_an_error_of_an_effect_is_not_for_a_model_to_judge(kind: str, unsu
     assert (failed.value.reason, paid) == ("ambiguous", ["x"])
 
 
+@KINDS
+async def test_an_error_of_an_effect_that_ends_the_process_when_it_is_looked_at(kind: str, crews: Crews) -> None:
+    class Leaving(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
+    def pay() -> None:
+        raise Leaving
+
+    with pytest.raises(bp.JobFailed, match=r"the error was Leaving: \(its text can't be read: SystemExit\)") as failed:
+        await run(kind, lambda ctx: ctx.effect("pay", pay), crews)
+    assert failed.value.reason == "ambiguous"
+
+
 async def test_a_time_limit_around_an_effect_is_not_for_a_model_to_judge_either() -> None:
     paid: list[str] = []
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
+from ...contracts.raised import described
 from ..doubt import Started, changed, noted, start_of, unknown
 from ..session import LeaseSession
 from .counted import Later
@@ -133,11 +134,7 @@ def effecting(
 
 
 def _ambiguous(about: str, key: str, error: Exception) -> Ambiguous:
-    try:
-        said = f"{type(error).__name__}: {error}"
-    except Exception:  # users' errors may raise whenever they are looked at
-        said = type(error).__name__
-    return Ambiguous(unknown(about, key, before=f" (the error was {said})"))
+    return Ambiguous(unknown(about, key, before=f" (the error was {described(error)})"))
 
 
 def _announced(key: str, start: Started, before: Started | None) -> Generator[Act, Any, None]:

@@ -25,6 +25,7 @@ from ...contracts.errors import (
 from ...contracts.handoff import Envelope, Handoff
 from ...contracts.job import CHILDREN, FailureReason
 from ...contracts.outcome import Asleep, Finished, Rejected, Suspended
+from ...contracts.raised import described
 from ...contracts.retry import policy_for
 from ...coordinator.blobs import seal_blob
 from ...coordinator.book import Book
@@ -180,16 +181,8 @@ def _told(agent: Agent[Any] | None, error: BaseException) -> str:
     """An error as text. Ours say what to do. For others it helps to know where in the agent's code they came from."""
     if isinstance(error, BatonpassError):
         return _writable(str(error))
-    name, said, place = type(error).__name__, _said(error), raised_in(agent, error) if agent else None
-    text = _writable(f"{name}: {said}" if said else name)
+    text, place = _writable(described(error)), raised_in(agent, error) if agent else None
     return f"{text} ({_writable(place)})" if place else text
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return str(error)
-    except (Exception, SystemExit) as broken:
-        return f"(its text can't be read: {type(broken).__name__})"
 
 
 def _writable(text: str) -> str:
