@@ -99,7 +99,7 @@ def submit(
             if as_json:
                 print_json(_job(coordinator, job.id))
             raise
-        print_json(result if not hasattr(result, "values_") else dict(result))
+        print_json(values_of(result))
 
 
 def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:

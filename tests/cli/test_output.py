@@ -8,10 +8,26 @@ import subprocess
 import sys
 
 import pytest
+from anyio.from_thread import start_blocking_portal
+from pydantic import Field
 
 import batonpass as bp
 
+from ..workers.serving import Ask, serving
 from .commandline import CommandLine
+
+
+class Weighed(bp.Contract, name="cli.weighed"):
+    weight: float = Field(alias="kg")
+    label: bytes = b"\xff"
+
+
+app = bp.App("weigh")
+
+
+@app.agent("weigh", accepts=Ask, returns=Weighed)
+def weigh(ask: Ask) -> Weighed:
+    return Weighed(kg=1.5)
 
 
 @pytest.fixture
@@ -93,3 +109,14 @@ def test_output_that_can_not_be_written_is_one_line(cli: CommandLine, command: s
             [sys.executable, "-m", "batonpass", command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30
         )
     assert (ran.returncode, ran.stderr) == (2, "batonpass: the output can't be written: No space left on device\n")
+
+
+def test_a_result_is_printed_as_show_prints_it(cli: CommandLine) -> None:
+    """Fields under their names, as they are sent, whether this process has the class or not."""
+    with bp.connect(cli.url, app=app) as coordinator:
+        coordinator.declare(app)
+    submit = ("submit", "weigh", '{"text": "tea"}', "--wait", "--timeout", "30")
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, cli.url)):
+        printed = [cli(*submit), cli(*submit, "--app", f"{__name__}:app")]
+    shown = [cli("show", job["id"], "--json").json["result"] for job in cli("jobs", "--json").json]
+    assert [each.json for each in printed] == shown == [{"weight": 1.5, "label": "_w=="}] * 2
