@@ -2,6 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
+# How many errors of one chain of causes are looked at. (A framework may make it long.)
+_CHAIN = 50
+
+
+def chain(error: BaseException, *, context: bool = False) -> Iterator[BaseException]:
+    """An error, its causes, and the members of groups, each once. An error without a cause has the `context` in which
+    it was raised instead, if that counts: in CrewAI it is often an unrelated error."""
+    left, seen = [error], set[int]()
+    while left and len(seen) < _CHAIN:
+        each = left.pop(0)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        if isinstance(each, BaseExceptionGroup):
+            left.extend(cast("BaseExceptionGroup[BaseException]", each).exceptions)
+        cause = each.__context__ if context and each.__cause__ is None else each.__cause__
+        if cause is not None:
+            left.append(cause)
+
 
 def described(error: BaseException) -> str:
     """An error's class and text."""

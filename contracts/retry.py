@@ -7,7 +7,7 @@ the store, and no process has to stay alive for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -15,13 +15,12 @@ from typing import Any, TypeAlias, cast
 from .bounds import is_count
 from .duration import Duration, seconds_of
 from .errors import BadSetup, BatonpassError
+from .raised import chain
 
 Kind: TypeAlias = type[BaseException] | str
 Kinds: TypeAlias = Kind | Sequence[Kind]
 # The longest wait, in seconds, that an error may ask for. Longer ones can't be meant.
 _LONGEST_TOLD = 86_400.0
-# How many errors of one chain of causes are looked at. (A framework may make it long.)
-_CHAIN = 50
 
 
 class Exhausted(BatonpassError):
@@ -161,21 +160,6 @@ def _is(raised: type[BaseException], kind: Kind) -> bool:
         base.__qualname__ == name and (not package or f"{base.__module__}.".startswith(f"{package}."))
         for base in raised.__mro__
     )
-
-
-def chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, its causes, and the members of groups. Not its context: in CrewAI that is often an unrelated error."""
-    left, seen = [error], set[int]()
-    while left and len(seen) < _CHAIN:
-        each = left.pop(0)
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        yield each
-        if isinstance(each, BaseExceptionGroup):
-            left.extend(cast("BaseExceptionGroup[BaseException]", each).exceptions)
-        if each.__cause__ is not None:
-            left.append(each.__cause__)
 
 
 def _each(kinds: Kinds) -> Sequence[Kind]:

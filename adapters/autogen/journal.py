@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from autogen_core.models import RequestUsage
 
 from ...contracts.codec import pack
-from ...contracts.retry import chain
+from ...contracts.raised import chain
 from ...coordinator.session import Session
 from ..borders import ENDING
 

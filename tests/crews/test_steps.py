@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import threading
 import time
+from contextvars import copy_context
+from types import SimpleNamespace
 from typing import Any
 
 import crewai.tools
 import pytest
 from crewai import Agent, Flow
 from crewai.flow import listen, start
+from crewai.hooks.dispatch import InterceptionPoint
 from crewai.tools import tool
 
 import batonpass as bp
+from batonpass.adapters.crewai.calls.steps import Steps
+from batonpass.adapters.crewai.calls.stop import Stop
 from batonpass.testing import serving
 
 from ..apps.crewai_app import Small, Topic
@@ -257,3 +262,52 @@ async def test_an_async_tool_may_use_the_context_though_crewai_gives_it_another_
         jobs = [await coordinator.submit("a", Topic(text=text)) for text in "123"]
         assert [(await job.result(timeout=20)).text for job in jobs] == ["fine"] * 3
     assert sorted(paid) == sorted(job.id for job in jobs)
+
+
+class Equal(Exception):
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = Exception.__hash__
+
+
+class Falsy(Exception):
+    def __bool__(self) -> bool:
+        return False
+
+
+def caused_by(cause: Exception) -> Exception:
+    error = RuntimeError()
+    error.__cause__ = cause
+    return error
+
+
+ASKED = OSError("what a model call raised")
+
+
+@pytest.mark.parametrize(
+    ("raised", "error", "dropped"),
+    [
+        (ASKED, ValueError(), True),
+        (ASKED, Equal(), True),
+        (ASKED, caused_by(ASKED), False),
+        (ASKED, ExceptionGroup("two", [ValueError(), caused_by(ASKED)]), False),
+        (falsy := Falsy(), caused_by(falsy), False),
+    ],
+)
+def test_answers_are_dropped_unless_a_model_call_failed(raised: Exception, error: Exception, dropped: bool) -> None:
+    """Whatever the errors say of themselves."""
+    written: dict[str, Any] = {}
+    session: Any = SimpleNamespace(journal={}, record=written.update, check=lambda: None)
+    steps = Steps(session, Stop(session), lambda place: False)
+
+    def fail() -> None:
+        steps.enter("a task")
+        [begun] = steps.hooks()[InterceptionPoint.PRE_STEP]
+        begun(SimpleNamespace(kind="task"))
+        steps.record(steps.begin("?"), "an answer", usage={})
+        steps.raised(raised)
+        steps.failed(error)
+
+    copy_context().run(fail)
+    assert (written["crew/0"] is None) is dropped

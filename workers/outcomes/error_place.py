@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType, TracebackType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ...contracts.agent import Agent
+from ...contracts.raised import chain
 
 _OURS = str(Path(__file__).parents[2])
 _NOT_USERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 Traced: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
-_DEEPEST = 20  # how many causes to follow: a chain may be a ring
 
 
 def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
@@ -22,7 +21,7 @@ def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
 
     The agent's code is everything in its own package, and everything that is not installed.
     """
-    for each in _causes(error):
+    for each in chain(error, context=True):  # frameworks wrap errors in their own, with or without `from`
         for frame, line in reversed(list(walk_tb(each.__traceback__))):
             if _is_users(agent, frame):
                 return f"{_file(frame)}:{line} in {frame.f_code.co_name}"
@@ -48,19 +47,6 @@ def _package(module: str) -> str:
 
 def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes: frameworks wrap errors in their own, with or without `from`."""
-    each: BaseException | None = error
-    for _ in range(_DEEPEST):
-        if each is None:
-            return
-        yield each
-        if isinstance(each, BaseExceptionGroup):
-            each = cast("BaseExceptionGroup[BaseException]", each).exceptions[0]
-        else:
-            each = each.__context__ if each.__cause__ is None else each.__cause__
 
 
 def _is_installed(frame: FrameType) -> bool:

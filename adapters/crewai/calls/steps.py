@@ -21,6 +21,7 @@ from typing import Any
 from crewai.hooks.dispatch import HookAborted, InterceptionPoint
 from pydantic_core import to_json
 
+from ....contracts.raised import chain
 from ....coordinator.session import Session
 from .stop import Stop
 
@@ -178,7 +179,8 @@ class Steps:
         tools that failed. The same for a method (`place`) that can't use an answer. If a model call failed, or took
         longer than the agent's `max_execution_time`, nothing is dropped, and the next attempt repeats only that call.
         """
-        if isinstance(error, HookAborted | TimeoutError) or self._raised in _causes(error):
+        asked_in_vain = any(each is self._raised for each in chain(error, context=True))
+        if asked_in_vain or isinstance(error, HookAborted | TimeoutError):
             return
         with self._lock:
             wrong = {at for at, running in self._running.items() if running > 0 and place in (None, at)}
@@ -192,14 +194,6 @@ class Steps:
 
 def _voidable(answer: list[Any], usage: Usage | None) -> bool:
     return usage is not None or answer[0] in (REFUSED, REPORTED)
-
-
-def _causes(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
 
 
 def _digest(request: list[Any]) -> str:
