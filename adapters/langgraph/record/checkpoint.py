@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +9,6 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.serde.types import INTERRUPT, TASKS, _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
-from langgraph.constants import START
 
 from ....contracts.builtin_types import class_of
 from ....contracts.checkpoint import Checkpoint as Stored
@@ -26,6 +24,7 @@ from ..serde.wrapper import Wrapper
 from .bookkeeping import FORMAT, NOTHING_SEEN, Bookkeeping, VersionsSeen, map_head, pack_bookkeeping, seen_of
 from .changes import RememberedList, RememberedValue, changes_since, remember_all
 from .compact import is_unique, large_id, large_time, large_versions
+from .step_names import name_of
 
 _named = lru_cache(pack)
 # The first fields of a packed `Native`, after the number of its fields.
@@ -217,12 +216,8 @@ class Record:
         source = str(self._metadata.get("source") or "")
         if self._before is None or source != "loop":
             return source
-        ran = [node for node in ran if nodes.versions[node] and node != INTERRUPT]
-        named = [node for node in [*ran, *self._before.sent] if node != START]
-        if len(named) < 2:
-            return named[0] if named else "input"
-        counted = Counter(named)
-        return ", ".join(node if n == 1 else f"{node} x{n}" for node, n in sorted(counted.items()))
+        saw = [node for node in ran if nodes.versions[node] and node != INTERRUPT]
+        return name_of([*saw, *self._before.sent]) or "input"
 
 
 def checkpoint_of(key: str, stored: Stored, wrapper: Wrapper) -> tuple[Checkpoint, dict[str, Any], str]:

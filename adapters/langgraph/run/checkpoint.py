@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, cast
@@ -10,10 +9,10 @@ from typing import Any, NotRequired, TypedDict, cast
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
-from langgraph.constants import START
 
 from ....contracts.errors import BadSetup, Corrupted
 from ..internals import is_visible
+from ..record.step_names import name_of
 from ..serde.plain import NotPlain, messages_as_dicts, messages_from_dicts, plain, readable
 from ..serde.values import Sealed, Values
 
@@ -172,10 +171,8 @@ def _recalled(channel: str, told: Any) -> list[BaseMessage]:
 
 def step_name(frame: Frame) -> str:
     """What a timeline calls the superstep that ended in this checkpoint: its nodes, or where its values came from."""
-    counted = Counter(node for node in frame["ran"] if node != START)
-    names = [node if times == 1 else f"{node} x{times}" for node, times in sorted(counted.items())]
     source = str(frame["metadata"].get("source"))
-    return ", ".join(names) or ("input" if source == "loop" else source)
+    return name_of(frame["ran"]) or ("input" if source == "loop" else source)
 
 
 def _ran(checkpoint: Checkpoint, before: Tip | None, values: Values) -> list[str]:
