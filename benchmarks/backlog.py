@@ -16,7 +16,7 @@ from batonpass.contracts.contract import contract_ref
 from batonpass.contracts.names import mint
 from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.calls import jobs
-from batonpass.coordinator.commands import Claim, Command, Complete, Fence, Submit
+from batonpass.coordinator.commands import Claim, Command, Complete, Submit
 from batonpass.coordinator.rows import Delivery
 from benchmarks.agents import Topic, app
 from benchmarks.cpu import cpu_of
@@ -77,7 +77,7 @@ def _claim(count: int) -> Claim:
 
 
 def _ended(claimed: Sequence[Delivery]) -> list[Complete]:
-    return [Complete(Fence(each.job.id, each.job.token, each.job.lease), b"done") for each in claimed]
+    return [Complete(each.job.fence, b"done") for each in claimed]
 
 
 def on_redis(places: Places, effort: Effort) -> list[Result]:

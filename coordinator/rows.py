@@ -14,6 +14,15 @@ NEVER = 9 * 10**15
 BEHIND = 1 << 52
 
 
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Proof of ownership: the lease under which a worker writes."""
+
+    job_id: str
+    token: int
+    lease_id: str
+
+
 @dataclass(slots=True)
 class JobRow:
     """A job as stored. Times are the store's, in ms since 1970; "" and 0 mean "none".
@@ -89,6 +98,11 @@ class JobRow:
     answer: bytes = b""
     terms: bytes = b""
     otherwise: bytes = b""
+
+    @property
+    def fence(self) -> Fence:
+        """What a write of its worker carries."""
+        return Fence(self.id, self.token, self.lease)
 
     @property
     def limit(self) -> int:

@@ -12,7 +12,7 @@ import anyio
 
 from ..contracts.errors import Unavailable, Unreachable
 from ..contracts.names import mint_some
-from ..coordinator.commands import Claim, Claimed, Fence, Heartbeat, Limits
+from ..coordinator.commands import Claim, Claimed, Heartbeat, Limits
 from ..coordinator.rows import Delivery
 from ..coordinator.store import Store, Topic, Watch
 from .running import Runner
@@ -180,7 +180,7 @@ class Claimer:
         claimed = await self._store.acall(command)
         if not claimed or monotonic() - began < self._late:
             return claimed
-        leases = [(Fence(job.id, job.token, job.lease), self._queues[job.queue]) for job in (d.job for d in claimed)]
+        leases = [(job.fence, self._queues[job.queue]) for job in (d.job for d in claimed)]
         lost = await self._store.acall(Heartbeat(tuple(leases)))
         return Claimed((each for each, gone in zip(claimed, lost, strict=True) if not gone), due=claimed.due)
 

@@ -28,7 +28,7 @@ from ..contracts.handoff import Envelope
 from ..coordinator.blobs import open_envelope
 from ..coordinator.book import Book
 from ..coordinator.coded.codec import MissingKey, Unproven
-from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Sleep, Spawn, Suspend
+from ..coordinator.commands import Command, Complete, Fail, HandOff, Restore, Sleep, Spawn, Suspend
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
@@ -125,7 +125,7 @@ class Runner:
         if self._keeper is None:
             return
         most = math.inf if self._child_runner_for(row) else self._most[row.agent]
-        self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost, most)
+        self._keeper.hold(row.fence, duration, self._lost, most)
 
     async def run(self, delivery: Delivery) -> None:
         """Run a delivery that is held. Never raises: what goes wrong is recorded in the job."""
@@ -187,7 +187,7 @@ class Runner:
     async def _leave_to_others(self, about: str, row: JobRow, why: str) -> None:
         pause = self.aside.put(row.queue)
         _log.error("%s: this worker leaves it to others for %g s, it %s", about, pause, why)
-        await self._closing.release(about, Fence(row.id, row.token, row.lease), aside=True)
+        await self._closing.release(about, row.fence, aside=True)
 
     async def _held(
         self, about: str, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
@@ -207,7 +207,7 @@ class Runner:
         finally:
             del self._running[row.lease]
         if self._stopping:
-            await self._closing.release(about, Fence(row.id, row.token, row.lease))
+            await self._closing.release(about, row.fence)
         elif self._over.get(row.lease) == "canceled":
             self._closing.canceled(about)
         else:

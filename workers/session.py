@@ -23,7 +23,7 @@ from ..contracts.transcript_losses import Losses
 from ..coordinator.blobs import open_blob, seal_blob
 from ..coordinator.book import Book
 from ..coordinator.calls.again import as_drafted
-from ..coordinator.commands import Command, Emit, Fence, NewCheckpoint, Record, Save, Saving
+from ..coordinator.commands import Command, Emit, NewCheckpoint, Record, Save, Saving
 from ..coordinator.loops import running_loop
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
@@ -92,7 +92,7 @@ class LeaseSession:
         self._loop = running_loop()
         self._app = app
         self._row = row
-        self.fence = Fence(row.id, row.token, row.lease)
+        self.fence = row.fence
         self.job_id = row.id
         self.hop, self.agent = row.hop, row.agent
         self.attempt = row.attempt

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from batonpass.contracts.job import JobState
-from batonpass.coordinator.commands import Fence, ListJobs, Release
+from batonpass.coordinator.commands import ListJobs, Release
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 _BROKEN = 70
@@ -39,4 +39,4 @@ def give_back(coordinator: SyncCoordinator) -> None:
     """Give back what the killed process held, as a worker does when its child is dead."""
     for row in coordinator.store.call(ListJobs(state=JobState.WORKING)):
         if row.lease:
-            coordinator.store.call(Release(Fence(row.id, row.token, row.lease), "killed by a test"))
+            coordinator.store.call(Release(row.fence, "killed by a test"))

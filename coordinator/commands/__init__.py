@@ -7,7 +7,8 @@ adds its own clock's now.
 
 from typing import TypeAlias
 
-from .base import Command, Fence, NewCheckpoint
+from ..rows import Fence
+from .base import Command, NewCheckpoint
 from .checkpoints import (
     Ancestors,
     Expire,

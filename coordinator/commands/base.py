@@ -18,15 +18,6 @@ class Command(Generic[R]):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """Proof of ownership: the lease under which a worker writes."""
-
-    job_id: str
-    token: int
-    lease_id: str
-
-
 # Not frozen, unlike the others, because one is made with every save, and that would cost more than packing a small
 # state.
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...contracts.nothing import nothing
-from ..rows import CheckpointRow, CommitLine
-from .base import Command, Fence, NewCheckpoint
+from ..rows import CheckpointRow, CommitLine, Fence
+from .base import Command, NewCheckpoint
 
 
 @dataclass(slots=True)  # as NewCheckpoint

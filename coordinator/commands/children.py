@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...contracts.nothing import nothing
-from ..rows import OutcomeRow
-from .base import Command, Fence, NewCheckpoint
+from ..rows import Fence, OutcomeRow
+from .base import Command, NewCheckpoint
 from .jobs import Target
 
 # How many children one command may make.

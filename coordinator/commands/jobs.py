@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ...contracts.job import OnBusy
 from ...contracts.nothing import nothing
-from ..rows import Delivery, JobRow, KeptJob
-from .base import Command, Fence, NewCheckpoint
+from ..rows import Delivery, Fence, JobRow, KeptJob
+from .base import Command, NewCheckpoint
 from .threads import Freed
 
 

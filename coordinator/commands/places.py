@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..parts.spans import Span
-from ..rows import CommitLine, PlaceRow, Write
-from .base import Command, Fence, NewCheckpoint
+from ..rows import CommitLine, Fence, PlaceRow, Write
+from .base import Command, NewCheckpoint
 from .threads import Freed
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..rows import StreamRow
-from .base import Command, Fence
+from ..rows import Fence, StreamRow
+from .base import Command
 
 # How much of a job's stream is kept: so many of the last parts, for so many ms after the last one.
 KEPT, KEPT_FOR = 1000, 3_600_000

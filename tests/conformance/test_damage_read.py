@@ -107,7 +107,7 @@ def test_what_a_job_goes_on_from_is_verified(bench: Bench, signed: bool) -> None
         with bench.harness.tampered(saved, part, change), pytest.raises(bp.Corrupted, match=saved):
             claimed()
         second = bench.job(first.job_id)
-        fence = c.Fence(second.id, second.token, second.lease)
+        fence = second.fence
         face.ask(c.Fail(fence, "boom", "attempts"))
         with bench.harness.tampered(saved, part, change), bench.refused(bp.Corrupted, saved):
             face.redrive(first.job_id, changes={"text": "mended"})

@@ -97,7 +97,7 @@ def test_workers_journal_keys_and_errors(bench: Bench) -> None:
         bench.do(c.Release(fence))
         [delivery] = bench.claim(worker=name)
         assert dict(delivery.journal) == {name: b"1", f"{name}:x": b"2"}
-        fence = c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease)
+        fence = delivery.job.fence
         assert delivery.job.worker == name
         bench.do(c.Fail(fence, name, name))
         assert (bench.job(fence.job_id).error, bench.job(fence.job_id).reason) == (name, name)

@@ -114,7 +114,7 @@ def test_the_job_goes_on_from_the_latest(bench: Bench) -> None:
     [delivery] = bench.claim()
     assert delivery.checkpoint is not None
     assert delivery.checkpoint.id == saved
-    again = c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease)
+    again = delivery.job.fence
     assert commit_of(bench.do(c.Restore(bench.save(again, thread="run")))).parent == saved
 
 

@@ -32,7 +32,7 @@ def test_an_answer_stays_until_the_next_question(bench: Bench) -> None:
     bench.do(c.Release(bench.take()))
     [delivery] = bench.claim()
     assert delivery.job.answer == b"yes"
-    fence = c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease)
+    fence = delivery.job.fence
     bench.do(c.Suspend(fence, b"really?"))
     assert (bench.job(fence.job_id).question, bench.job(fence.job_id).answer) == (b"really?", b"")
 

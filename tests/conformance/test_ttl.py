@@ -162,7 +162,7 @@ def test_what_a_job_resumes_from_is_not_freed(bench: Bench) -> None:
     assert delivery.checkpoint.id == delivery.job.tip == tip
     expired = [row.fields["checkpoint"] for row in bench.do(c.Events(limit=500)) if "expired" in row.fields["type"]]
     assert expired == [older]
-    bench.do(c.Complete(c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease), b"result"))
+    bench.do(c.Complete(delivery.job.fence, b"result"))
     free(bench)
     with bench.refused(bp.NotFound):
         bench.do(c.Expire(tip))

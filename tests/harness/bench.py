@@ -67,7 +67,7 @@ def new_checkpoint(state: Any = "state", *, step: str = "step", thread: str = "t
 
 def fence_of(delivery: Delivery) -> c.Fence:
     """The proof of ownership that a claim gave."""
-    return c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease)
+    return delivery.job.fence
 
 
 def commit_of(row: CheckpointRow) -> CommitLine:

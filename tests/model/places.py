@@ -40,7 +40,7 @@ def _owner(world: World, pick: Picks) -> tuple[str, c.Fence | None]:
     if pick.one_in(3) or not held:
         return pick.of([*THREADS, FREE]), world.fence(pick) if pick.one_in(8) else None
     row = pick.of(held)
-    return row.thread, c.Fence(row.id, row.token, row.lease)
+    return row.thread, row.fence
 
 
 @move(9)

@@ -140,7 +140,7 @@ class World:
 
     def fence(self, pick: Picks) -> c.Fence:
         """Mostly one that is held, else one of those that were last, sometimes one that never was."""
-        held = [c.Fence(row.id, row.token, row.lease) for row in self.rows if row.lease]
+        held = [row.fence for row in self.rows if row.lease]
         if held and not pick.one_in(3):
             return pick.of(held)
         fence = pick.new_of(self.fences)
@@ -218,7 +218,7 @@ class World:
         for _ in range(4 * len(self.rows) + 4):
             for row in self.ask(c.ListJobs(ALL)):
                 if row.lease:
-                    self.ask(c.Complete(c.Fence(row.id, row.token, row.lease), b"last"))
+                    self.ask(c.Complete(row.fence, b"last"))
             self.advance(STEP)
             self.ask(c.Reap(limit=500))
             self.ask(c.Claim("w", queues, (mint("l"), mint("l")), one_each))

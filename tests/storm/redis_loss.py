@@ -200,7 +200,7 @@ def _end_all(store: RedisStore) -> None:
     """Every job that is left can be brought to an end."""
     for row in store.call(c.ListJobs(10_000)):
         if row.state == "working":
-            store.call(c.Release(c.Fence(row.id, row.token, row.lease)))
+            store.call(c.Release(row.fence))
         elif row.state == "input_required":
             store.call(c.AnswerJob(row.id, b"yes"))
     deadline = time.monotonic() + 20

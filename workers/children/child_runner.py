@@ -11,7 +11,7 @@ from ...contracts.app import App
 from ...contracts.duration import seconds_of
 from ...contracts.errors import BatonpassError, Fenced, NotFound
 from ...coordinator.blobs import open_envelope
-from ...coordinator.commands import Fence, ReadKept, Restore
+from ...coordinator.commands import ReadKept, Restore
 from ...coordinator.rows import Delivery
 from ...coordinator.store import Store
 from ..aside import Aside
@@ -59,7 +59,7 @@ class ChildRunner:
         """Run a delivery. Kill the child if this is cancelled or the agent's time is up. `BadSetup` if there is no
         child: then nothing ran."""
         row = delivery.job
-        fence = Fence(row.id, row.token, row.lease)
+        fence = row.fence
         if (child := await self._pool.take()) is None:
             await self._closing.release(about, fence)
             return

@@ -150,7 +150,7 @@ class Owning:
         if not taken:  # another run was quicker
             return None
         job = taken[0].job
-        return Fence(job.id, job.token, job.lease)
+        return job.fence
 
     def _give_back(self, fence: Fence) -> Call[None]:
         try:
