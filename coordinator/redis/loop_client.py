@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from asyncio import Semaphore
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
+from anyio import CancelScope
 from redis.exceptions import TimeoutError as Late
 
 from ..closing import end_all
@@ -17,13 +19,15 @@ from .together import Together
 MOST_CONNECTIONS = 64  # in use at the same time by callers that need one each
 
 
-class LoopClient(NamedTuple):
+@dataclass(slots=True)
+class LoopClient:
     """A client, its shared connection, and how it writes the ends of jobs."""
 
     client: Any
     connection: AsyncConnection
     ends: Together
     room: Semaphore
+    closed: bool = False
 
     async def piped(self, commands: Sequence[tuple[Any, ...]], began: float, patience: float) -> list[Any]:
         """Send several commands at once; the replies, errors among them. They were first asked at `began`."""
@@ -31,8 +35,17 @@ class LoopClient(NamedTuple):
         async with self.room:
             if waits and over(began, patience):
                 raise Late("others got no answer")
-            return await apiped(self.client, commands)
+            try:
+                return await apiped(self.client, commands)
+            finally:
+                if self.closed:  # while this connected: the client knows only now what it has to disconnect
+                    with CancelScope(shield=True):
+                        await self._disconnect()
 
     async def aclose(self) -> None:
         """Disconnect."""
-        await end_all(self.connection.aclose, *(client.aclose for client in connected_by(self.client)))
+        self.closed = True
+        await end_all(self.connection.aclose, self._disconnect)
+
+    async def _disconnect(self) -> None:
+        await end_all(*(client.aclose for client in connected_by(self.client)))
