@@ -15,6 +15,7 @@ from .book import Book
 from .client import Coordinator
 from .coded.codec import Codec
 from .coded.environment import store_at
+from .lifetime import Opening
 from .store import Store
 from .sync_client import SyncCoordinator
 from .urls import with_default_url
@@ -34,20 +35,20 @@ class Connection:
         return f"<connection to {self._store.url}>"
 
     async def __aenter__(self) -> Coordinator:
-        return await self.aopen()
+        return await self._aopen(block=True)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.aclose()
+        await self._aclose(self._store.lifetime.left(is_async=True))
 
     def __enter__(self) -> SyncCoordinator:
-        return self.open()
+        return self._open(block=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self._close(self._store.lifetime.left(is_async=False))
 
     if not TYPE_CHECKING:  # a type checker says it better
 
@@ -60,36 +61,50 @@ class Connection:
 
     def open(self) -> SyncCoordinator:
         """Open for sync code. Call `close()` when you are done."""
-        self._store.lifetime.begin()
+        return self._open(block=False)
+
+    def _open(self, *, block: bool) -> SyncCoordinator:
+        opening = self._store.lifetime.begin(is_async=False)
         try:
             self._store.open()
         except BaseException:  # a server that will not do, say: it may be connected
-            self.close()
+            self._close(opening)
             raise
+        opening.block = block
         return SyncCoordinator(self._store, self._book)
 
     def close(self) -> None:
         """Close what `open()` opened. Its coordinator, and jobs from there, refuse what they are asked then, until it
-        is opened again."""
-        self._store.lifetime.end()
-        self._store.close()
+        is opened again. Does nothing if it is already closed."""
+        self._close(self._store.lifetime.meant(is_async=False))
+
+    def _close(self, opening: Opening | None) -> None:
+        if self._store.lifetime.end(opening):
+            self._store.close()
 
     async def aopen(self) -> Coordinator:
         """Open for async code, in the asyncio event loop that will use it. Call `aclose()` when you are done."""
+        return await self._aopen(block=False)
+
+    async def _aopen(self, *, block: bool) -> Coordinator:
         _check_loop()
-        self._store.lifetime.begin()
+        opening = self._store.lifetime.begin(is_async=True)
         try:
             await self._store.aopen()
         except BaseException:
-            await self.aclose()
+            await self._aclose(opening)
             raise
+        opening.block = block
         return Coordinator(self._store, self._book)
 
     async def aclose(self) -> None:
         """`close` for what `aopen()` opened, also in a cancelled scope."""
-        self._store.lifetime.end()
-        with CancelScope(shield=True):
-            await self._store.aclose()
+        await self._aclose(self._store.lifetime.meant(is_async=True))
+
+    async def _aclose(self, opening: Opening | None) -> None:
+        if self._store.lifetime.end(opening):
+            with CancelScope(shield=True):
+                await self._store.aclose()
 
 
 def _check_loop() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from crewai.flow.async_feedback import PendingFeedbackContext
@@ -136,12 +137,14 @@ class _Opened:
         self._connection = connection
         self._lock = threading.Lock()
         self._process = 0
+        self._entered = ExitStack()
         self._kept: tuple[Bases, Store] | None = None
 
     def use(self) -> tuple[Bases, Store]:
         with self._lock:
             if self._kept is None or self._process != os.getpid():
-                store = self._connection.open().store
+                # A block, because any thread may close it, whatever it has closed before.
+                store = self._entered.enter_context(self._connection).store
                 self._kept, self._process = (Bases(store.codec), store), os.getpid()
             return self._kept
 
@@ -149,7 +152,7 @@ class _Opened:
         with self._lock:
             if self._kept is not None:
                 self._kept = None
-                self._connection.close()
+                self._entered.close()
 
     def __deepcopy__(self, memo: Any) -> _Opened:
         return self
