@@ -27,6 +27,7 @@ from ..coordinator.book import lane_of, numbers_of, queue_of
 from ..coordinator.client import Coordinator
 from ..coordinator.commands import Limits
 from ..coordinator.presence import Present, close_present
+from ..coordinator.store import Store
 from .adapters import load_adapter
 from .agreement import check_others, check_receivers
 from .children.pool import Pool
@@ -135,6 +136,7 @@ class Worker:
         bands = [self._queues(priority) for priority in BANDS.values()]
         queues = {queue: lease for band in bands for queue, lease in band.items()}
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(_closed_if_over, store)
             stack.enter_context(store.lifetime.prolonged())
             stack.enter_context(_more_threads(self._concurrency))
             lifespan = self._app.lifespan if self._here else None
@@ -162,8 +164,6 @@ class Worker:
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()
             await leave(store, self._app, present, tuple(queues))
-        if store.lifetime.over:  # it was closed meanwhile
-            await store.aclose()
         _log.info("worker %s stopped", self.id)
 
     def _queues(self, priority: int) -> dict[str, int]:
@@ -187,6 +187,12 @@ class Worker:
 async def _stopped(keeper: LeaseKeeper) -> None:
     with anyio.CancelScope(shield=True):  # also when the worker is cancelled: a thread must not outlive it
         await anyio.to_thread.run_sync(keeper.stop)
+
+
+async def _closed_if_over(store: Store) -> None:
+    if store.lifetime.over:  # it was closed while the worker ran
+        with anyio.CancelScope(shield=True):
+            await store.aclose()
 
 
 @contextmanager
