@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import Any
 
-from anyio import CancelScope, Lock, move_on_after
+from anyio import CancelScope, Lock, move_on_after, sleep
 from redis import exceptions
 
 from ...contracts.names import mint
@@ -13,6 +14,8 @@ from .connections import AsyncConnection
 from .place import TROUBLE, Place, connected_by
 
 _CLOSED_WITHIN = 2.0  # seconds
+# Seconds to pause after trouble, so that a worker that looks and waits in turn does not spin.
+_PAUSE = 0.2
 
 
 class QueueWatch:
@@ -35,6 +38,7 @@ class QueueWatch:
             self._sync.blpop(self._wakes, timeout=timeout)
         except TROUBLE:
             self.close()
+            time.sleep(min(_PAUSE, timeout))
 
     async def aopen(self) -> None:
         self._async = self._async or self._place.aclient(waits=True)
@@ -45,6 +49,7 @@ class QueueWatch:
             await self._async.blpop([self._interrupt, *self._wakes], timeout=timeout)
         except TROUBLE:
             await self.aclose()
+            await sleep(min(_PAUSE, timeout))
 
     async def await_reply(self, timeout: float, *command: Any) -> Any:
         """Wait for deliveries, then have a command carried out. Returns its reply, or None if it was not carried out.
@@ -56,17 +61,17 @@ class QueueWatch:
         connection = self._connection = self._connection or AsyncConnection(self._async)
         try:
             waited, reply = await connection.ask_all(("BLPOP", self._interrupt, *self._wakes, timeout), command)
-        except TROUBLE:
-            waited = reply = None
-            await self.aclose()
+        except TROUBLE as error:
+            waited = reply = error
         except BaseException:
             connection.hang_up()  # nothing may be claimed for a worker that does not wait any more
             raise
-        if not isinstance(waited, Exception) and not isinstance(reply, Exception):
-            return reply
-        if not isinstance(waited, exceptions.ResponseError) and not isinstance(reply, exceptions.ResponseError):
+        failed = [each for each in (waited, reply) if isinstance(each, Exception)]
+        if not all(isinstance(each, exceptions.ResponseError) for each in failed):
             await self.aclose()
-        return None
+        if isinstance(waited, Exception):
+            await sleep(min(_PAUSE, timeout))
+        return None if isinstance(reply, Exception) else reply  # if only the wait was refused, what it claimed counts
 
     async def ainterrupt(self) -> None:
         """Wake only this wait, over another connection of its client."""
