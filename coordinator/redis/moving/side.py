@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -106,19 +107,22 @@ class Side:
     def check_no_workers(self) -> None:
         """`BadSetup` if there are live workers."""
         queues = [key.partition(":")[2] for page in self.scan("p:*") for at, key in page if at == 0]
-        takers = self.run("takers", [(0, [queue]) for queue in queues])
-        if number := max((count for _, count in takers), default=0):
+        [[_, number]] = self.run("store/workers", [(0, queues)])
+        if number:
             raise BadSetup(
                 f"{number} worker(s) are at work in {self.name}: stop them first (one that was killed is forgotten "
                 "after 5 seconds)"
             )
 
-    def scan(self, pattern: str = "*") -> Iterator[list[tuple[int, str]]]:
+    def scan(self, pattern: str = "*") -> Generator[list[tuple[int, str]]]:
         """All keys of the namespace, page by page: partition, and name without the prefix."""
         try:
-            for client in self._clients():
-                yield from self._scanned(client, pattern)
-                client.close()
+            with ExitStack() as ending:  # also if it is not read to its end
+                clients = self._clients()
+                for each in (each for client in clients for each in connected_by(client)):
+                    ending.callback(each.close)
+                for client in clients:
+                    yield from self._scanned(client, pattern)
         except TROUBLE as error:
             raise self._words.trouble(error) from error
 
