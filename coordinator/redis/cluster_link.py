@@ -7,6 +7,7 @@ import time
 from asyncio import Semaphore
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from threading import Lock
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
@@ -42,6 +43,9 @@ TROUBLE = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
 ASYNC_TROUBLE = (*TROUBLE, *CLOSED)
 # Seconds between attempts. (The client library's own attempts would take minutes if a node is silent.)
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
+# Between more attempts, while a slot moves. (Nodes that are busy take seconds to agree on where it is. Until then each
+# may name another one: the client follows them 16 times and gives up.)
+_MOVING_PAUSE = 0.5
 # Seconds. These must not cut a worker's wait, which is a blocking call: see cluster_watch.py. (Shorter than for one
 # server, because the client may ask several nodes for the slots before it repeats a command.)
 _DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 1.5, "socket_timeout": 3.0}
@@ -163,8 +167,9 @@ class ClusterLink:
     def _one(
         self, key: str, command: Sequence[Any], ends: float, pauses: Sequence[float], reply: Any = _NOT_ASKED
     ) -> Any:
-        for pause in (0.0, *pauses):
-            if reply is not _NOT_ASKED and time.monotonic() >= ends:
+        for number in count():
+            pause = _pause_before(number, pauses, ends, reply)
+            if pause is None:
                 break
             time.sleep(pause)
             try:
@@ -205,8 +210,9 @@ class ClusterLink:
     async def _aone(
         self, key: str, command: Sequence[Any], ends: float, pauses: Sequence[float], reply: Any = _NOT_ASKED
     ) -> Any:
-        for number, pause in enumerate((0.0, *pauses)):
-            if reply is not _NOT_ASKED and time.monotonic() >= ends:
+        for number in count():
+            pause = _pause_before(number, pauses, ends, reply)
+            if pause is None:
                 break
             if pause:
                 await anyio.sleep(pause)
@@ -263,6 +269,23 @@ async def _knowing(client: Any) -> Any:
     """An async client that knows the cluster's layout. Once a node has failed, the client itself would first read the
     layout again, which takes seconds if it asks a silent node. Requests to other nodes must not wait for that."""
     return client if client.nodes_manager.slots_cache else await client.initialize()
+
+
+def _pause_before(number: int, pauses: Sequence[float], ends: float, reply: Any) -> float | None:
+    """How long to wait before an attempt. None if there is to be none: after the usual ones there are more only while a
+    slot moves, as the last reply says, and for nobody who is in haste (and so has no pauses)."""
+    if reply is not _NOT_ASKED and time.monotonic() >= ends:
+        return None
+    usual = (0.0, *pauses)
+    if number < len(usual):
+        return usual[number]
+    return _MOVING_PAUSE if pauses and _moves(reply) else None
+
+
+def _moves(reply: Any) -> bool:
+    """Whether this is said of a slot that moves."""
+    moving = exceptions.AskError | exceptions.MovedError | exceptions.TryAgainError
+    return isinstance(reply, moving) or type(reply) is exceptions.ClusterError  # the client has been sent to and fro
 
 
 def _may_be_there(reply: Any) -> bool:
