@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.handoff import Answer
 from ..contracts.transcript import Transcript
+
+
+class Parts(Protocol):
+    """The parts of an agent (a graph's tasks), by ids without spaces."""
+
+    def here(self) -> str:
+        """The part whose code calls this. Empty if that can't be told."""
+        ...
+
+    def likely(self) -> str:
+        """The parts that run now, separated by spaces: one of them calls this."""
+        ...
 
 
 class Session(Protocol):
@@ -58,7 +70,7 @@ class Session(Protocol):
         """The part of `inherited` that came after `remembered`: what the agent has not seen yet."""
         ...
 
-    part: Callable[[], str] | None
+    parts: Parts | None
     """Tells which part of the agent the running code belongs to. An adapter sets it if a part may have to go on in a
     later hop, which then needs the steps and effects of that part."""
 

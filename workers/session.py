@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -29,6 +29,7 @@ from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
 from ..coordinator.refusals import Ungrounded
 from ..coordinator.rows import CheckpointRow, CommitLine, Delivery, JobRow
+from ..coordinator.session import Parts
 from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
@@ -73,8 +74,8 @@ class LeaseSession:
     heard = False
     trace: Mapping[str, str] = MappingProxyType({})
     remembered: Checkpoint | None = None
-    part: Callable[[], str] | None = None
     home: object = None  # where the agent's function runs, if it is one: see `threads.place`
+    parts: Parts | None = None
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
@@ -217,15 +218,15 @@ class LeaseSession:
         command, records = self._saving(snapshot, records)
         return self._saved(command.checkpoint.id, records, await self.awrite(command))
 
-    def record(self, records: Mapping[str, Any]) -> None:
-        """Commit journal records."""
-        records = {**with_parts(records, self.part), **self.budget.news}
+    def record(self, records: Mapping[str, Any], *, part: str = "") -> None:
+        """Commit journal records. `part` is the agent's part whose they are, unless the code here is one's."""
+        records = {**with_parts(records, self.parts, part), **self.budget.news}
         self.write(Record(self.fence, packed(records)))
         self._recorded(records)
 
-    async def arecord(self, records: Mapping[str, Any]) -> None:
+    async def arecord(self, records: Mapping[str, Any], *, part: str = "") -> None:
         """`record` for async code."""
-        records = {**with_parts(records, self.part), **self.budget.news}
+        records = {**with_parts(records, self.parts, part), **self.budget.news}
         await self.awrite(Record(self.fence, packed(records)))
         self._recorded(records)
 

@@ -15,7 +15,7 @@ import batonpass as bp
 
 from ..apps.kit import question
 from ..apps.langgraph_app import Notes, Topic, Words
-from ..apps.langgraph_kit import only
+from ..apps.langgraph_kit import passed_on, returning
 from ..workers.serving import DEADLINE, serving
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -30,21 +30,6 @@ class Kept(TypedDict, total=False):
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     RAN.clear()
-
-
-def returning(factory: Any, **options: Any) -> bp.App:
-    """An app with the agent `a`, which remembers, and an agent that gives each job back to it."""
-    app = only(factory, memory="job", hands_to={"b": Topic}, **options)
-
-    @app.agent("b", accepts=Topic, hands_to={"a": Topic})
-    def b(topic: Topic, ctx: bp.SyncContext) -> bp.Handoff[Topic]:
-        return ctx.hand_off("a", Topic(text=f"{topic.text} back"))
-
-    return app
-
-
-def passed_on(text: str) -> str:
-    return str(interrupt(bp.Handoff("b", Topic(text=text))).text)
 
 
 def part() -> Any:

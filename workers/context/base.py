@@ -39,6 +39,8 @@ class Rejecting(BaseException):
 class BaseContext:
     """What both contexts offer without I/O."""
 
+    _part = ""  # of the agent, whose code got this context by `batonpass.current()`
+
     def __init__(
         self,
         session: LeaseSession,

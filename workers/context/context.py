@@ -71,7 +71,7 @@ class SyncContext(BaseContext):
             if isinstance(asked, Commit):
                 self._commit(asked.full, asked.digest, asked.result)
             elif isinstance(asked, Record):
-                self._session.record(asked.records)
+                self._session.record(asked.records, part=self._part)
             elif isinstance(asked, Later):
                 self._let_others()
 
@@ -104,7 +104,7 @@ class SyncContext(BaseContext):
             if isinstance(asked, Ask):
                 return follow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):
-                self._session.record(asked.records)
+                self._session.record(asked.records, part=self._part)
             elif isinstance(asked, Commit):
                 self._commit(asked.full, asked.digest, asked.result)
 
@@ -116,7 +116,7 @@ class SyncContext(BaseContext):
         if snapshot is not None:
             self._session.save(snapshot, records=records)
         else:
-            self._session.record(records)
+            self._session.record(records, part=self._part)
 
     def _let_others(self) -> None:
         self._steps.turn.release()
@@ -130,7 +130,19 @@ class Context(BaseContext):
     @cached_property
     def sync(self) -> SyncContext:
         """The context for sync code."""
-        return SyncContext(self._session, self._agent, self.payload, self.resources, self._steps)
+        made = SyncContext(self._session, self._agent, self.payload, self.resources, self._steps)
+        made._part = self._part
+        return made
+
+    def _here(self) -> Context:
+        """The same for the part of the agent that calls this. It may pass it on to threads that it starts, in which
+        nothing else tells whose they are."""
+        part = self._session.parts.here() if self._session.parts else ""
+        if part == self._part:
+            return self
+        made = Context(self._session, self._agent, self.payload, self.resources, self._steps)
+        made._part = part
+        return made
 
     @overload
     async def step(
@@ -196,7 +208,7 @@ class Context(BaseContext):
             if isinstance(asked, Commit):
                 await self._commit(asked.full, asked.digest, asked.result)
             elif isinstance(asked, Record):
-                await self._session.arecord(asked.records)
+                await self._session.arecord(asked.records, part=self._part)
             elif isinstance(asked, Later):
                 await self._let_others()
 
@@ -273,7 +285,7 @@ class Context(BaseContext):
                 return await afollow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):
                 with CancelScope(shield=isinstance(asked, TakeBack)):
-                    await self._session.arecord(asked.records)
+                    await self._session.arecord(asked.records, part=self._part)
                     await checkpoint_if_cancelled()  # before anything begins
             elif isinstance(asked, Commit):
                 await self._commit(asked.full, asked.digest, asked.result)
@@ -293,7 +305,7 @@ class Context(BaseContext):
         if snapshot is not None:
             await self._session.asave(snapshot, records=records)
         else:
-            await self._session.arecord(records)
+            await self._session.arecord(records, part=self._part)
 
 
 async def _called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -321,7 +333,7 @@ async def _performed(asked: Perform, fn: Callable[..., Any], args: Sequence[Any]
 def current() -> Context:
     """The context of the job that runs this code. Raises `NoJob` outside of a job. In sync code, use its `.sync`."""
     try:
-        return _CURRENT.get()
+        return _CURRENT.get()._here()  # pyright: ignore[reportPrivateUsage]
     except LookupError:
         raise NoJob(
             "batonpass.current() was called outside of a job: it only works in code that a worker runs. A thread that "

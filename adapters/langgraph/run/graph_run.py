@@ -31,7 +31,7 @@ from .missing_nodes import check_nodes
 from .payloads import context_of, into_graph, out_of_graph
 from .progress import Progress
 from .questions import Questions
-from .running import running_task
+from .running import RunningTasks
 from .streaming import Streaming
 from .usage import CountingUsage
 
@@ -53,8 +53,9 @@ class GraphRun:
         self._graph: Any = graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0]}}
         self._questions = Questions(self._graph, progress)
+        self._running = RunningTasks()
         if agent.memory == "job":
-            session.part = running_task
+            session.parts = self._running
 
     async def outcome(self, payload: Contract, context: Any) -> Outcome:
         """Run the graph to its outcome."""
@@ -140,7 +141,7 @@ class GraphRun:
         allow_subgraphs_without_checkpoints()
         streaming = Streaming(self._session, self._graph.store)
         names = {**self._config.get("configurable", {}), **streaming.config}
-        config: RunnableConfig = {"configurable": names, "callbacks": [CountingUsage(self._session)]}
+        config: RunnableConfig = {"configurable": names, "callbacks": [self._running, CountingUsage(self._session)]}
         running = asyncio.ensure_future(self._graph.ainvoke(entered, config, context=given, durability="sync"))
         loop = asyncio.get_running_loop()
         self._saver.on_failure = lambda: loop.call_soon_threadsafe(running.cancel)

@@ -109,9 +109,10 @@ class Progress:
         return {**tip.frame, "untold": True} if untold else dict(tip.frame)
 
     def recorded(self, tasks: Set[str]) -> dict[str, Any]:
-        """The steps and effects of these tasks of the graph, and whose they are."""
+        """The steps and effects of these tasks of the graph, and whose they are. If that could be one of several tasks,
+        those that are perhaps theirs, too: to do an effect twice is worse than to find an old one."""
         journal = self._session.journal
-        parts = {key: part for key, part in journal.items() if key.startswith(PART) and part in tasks}
+        parts = {k: part for k, part in journal.items() if k.startswith(PART) and not tasks.isdisjoint(part.split())}
         keys = [key.removeprefix(PART) for key in parts]
         # A redrive may have told outcomes of effects, and does not know whose they are.
         told = [OUTCOME + key.removeprefix(EFFECT) for key in keys if key.startswith(EFFECT)]

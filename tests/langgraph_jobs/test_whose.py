@@ -1,0 +1,157 @@
+"""A node that passes its job on begins again when the job is back (`memory="job"`). What it had done then is not done
+again, wherever in it that was recorded. What another node did is done anew if the graph comes back to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+
+import batonpass as bp
+
+from ..apps.langgraph_app import Notes, Topic, Words
+from ..apps.langgraph_kit import graph, passed_on, returning
+from ..workers.serving import DEADLINE, serving
+
+pytestmark = pytest.mark.capability("langgraph")
+DONE: Counter[str] = Counter()
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    DONE.clear()
+
+
+def done(name: str) -> None:
+    DONE[name] += 1
+
+
+def in_threads(ctx: bp.SyncContext, node: str) -> None:
+    """A step and two effects of a node, each in a thread of its own, which knows nothing of the graph."""
+    with ThreadPoolExecutor(2) as threads:
+        threads.submit(ctx.step, "fetch", done, f"{node} fetches", key=node).result()
+        for number in range(2):
+            threads.submit(ctx.effect, f"{node}{number}", done, f"{node} pays {number}").result()
+
+
+def times(number: int, *nodes: str) -> dict[str, int]:
+    return {f"{node} {what}": number for node in nodes for what in ("fetches", "pays 0", "pays 1")}
+
+
+async def ran(factory: Callable[..., Any]) -> list[str]:
+    async with serving(returning(factory)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"), returns=Notes)
+        return (await job.result(timeout=DEADLINE)).notes
+
+
+async def test_what_a_node_did_in_its_own_threads_is_not_done_again() -> None:
+    def pays(state: Any) -> Any:
+        in_threads(bp.current().sync, "pays")
+        return {"notes": [passed_on("one"), passed_on("two")]}
+
+    assert await ran(lambda: graph(pays)) == ["one back", "two back"]
+    assert times(1, "pays") == DONE
+
+
+async def test_nor_if_the_threads_use_the_context_that_the_factory_got() -> None:
+    """If it is the only node that runs, the threads are this node's."""
+
+    def desk(ctx: bp.Context) -> Any:
+        def pays(state: Any) -> Any:
+            in_threads(ctx.sync, "pays")
+            return {"notes": [passed_on("one")]}
+
+        return graph(pays)
+
+    assert await ran(desk) == ["one back"]
+    assert times(1, "pays") == DONE
+
+
+def two_at_once(ctx: bp.Context | None = None) -> Any:
+    """Two nodes, of which the second one passes the job on. Then the graph comes back to both."""
+
+    def first(state: Any) -> Any:
+        in_threads(ctx.sync if ctx else bp.current().sync, "first")
+
+    def second(state: Any) -> Any:
+        number = len(state.get("notes", ()))
+        in_threads(ctx.sync if ctx else bp.current().sync, f"second {number}")
+        return {"notes": [passed_on(f"round {number}")]}
+
+    made = StateGraph(Words).add_node("first", first).add_node("second", second)
+    made.add_node("again", lambda state: {}).add_edge(START, "first").add_edge(START, "second")
+    made.add_edge(["first", "second"], "again")
+    return made.add_conditional_edges(
+        "again", lambda state: END if len(state["notes"]) > 1 else ["first", "second"], ["first", "second", END]
+    )
+
+
+async def test_of_two_nodes_at_once_each_has_what_its_own_threads_did() -> None:
+    assert await ran(lambda: two_at_once()) == ["round 0 back", "round 1 back"]
+    assert times(2, "first") | times(1, "second 0", "second 1") == DONE
+
+
+async def test_if_a_thread_may_be_of_either_node_nothing_is_done_again() -> None:
+    assert await ran(lambda ctx: two_at_once(ctx)) == ["round 0 back", "round 1 back"]
+    assert times(1, "first", "second 0", "second 1") == DONE
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["", "own saver"])
+@pytest.mark.parametrize("names", [{}, {"checkpoint_ns": ""}], ids=["", "namespace"])
+async def test_nor_is_what_a_graph_did_that_a_node_runs_on_another_thread(saver: Any, names: dict[str, str]) -> None:
+    async def pay(state: Any) -> Any:
+        await bp.current().effect("pay", done, "paid")
+
+    inner = graph(pay).compile(checkpointer=saver and saver())
+
+    async def asks(state: Any) -> Any:
+        await inner.ainvoke({"text": "x"}, {"configurable": {"thread_id": "other", **names}})
+        return {"notes": [passed_on("one")]}
+
+    assert await ran(lambda: graph(asks)) == ["one back"]
+    assert DONE == {"paid": 1}
+
+
+async def test_nor_if_that_graph_has_callbacks_of_its_own() -> None:
+    def pay(state: Any) -> Any:
+        in_threads(bp.current().sync, "inner")
+
+    inner = graph(pay).compile()
+
+    def asks(state: Any) -> Any:
+        inner.invoke({"text": "x"}, {"configurable": {"thread_id": "other"}, "callbacks": []})
+        return {"notes": [passed_on("one")]}
+
+    assert await ran(lambda: graph(asks)) == ["one back"]
+    assert times(1, "inner") == DONE
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["", "on another thread"])
+async def test_a_node_to_which_the_graph_comes_back_does_anew_what_its_threads_did(own: bool) -> None:
+    """It had finished before the job was passed on."""
+
+    def pay(state: Any) -> Any:
+        in_threads(bp.current().sync, "plan")
+
+    inner = graph(pay).compile()
+
+    def plan(state: Any) -> Any:
+        inner.invoke({"text": "x"}, {"configurable": {"thread_id": "other"}}) if own else pay(state)
+
+    def delegate(state: Any) -> Any:
+        return {"notes": [passed_on("x")]}
+
+    def desk() -> Any:
+        made = StateGraph(Words).add_node("plan", plan).add_node("delegate", delegate)
+        made.add_edge(START, "plan").add_edge("plan", "delegate")
+        return made.add_conditional_edges(
+            "delegate", lambda state: END if len(state["notes"]) > 2 else "plan", ["plan", END]
+        )
+
+    assert await ran(desk) == ["x back"] * 3
+    assert times(3, "plan") == DONE
