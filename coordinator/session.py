@@ -78,6 +78,11 @@ class Session(Protocol):
     """Whether the agent was told `inherited`, or has read `ctx.transcript`: what it says from then on may stand for it.
     An adapter keeps this with its checkpoints, if it matters to it."""
 
+    async def asettle(self) -> None:
+        """Wait for the effects that still run in the agent's threads and tasks. From now on none may begin. For code
+        that stops while something beside it goes on."""
+        ...
+
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """Commit a checkpoint, and journal records with it, in one write. When this returns, it is stored."""
         ...

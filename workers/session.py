@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +16,7 @@ import anyio
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.errors import BatonpassError, Canceled, Fenced, OverBudget, Unavailable
-from ..contracts.handoff import Answer, Envelope
+from ..contracts.handoff import Envelope
 from ..contracts.job import Lease
 from ..contracts.names import mint, partition_of
 from ..contracts.transcript_losses import Losses
@@ -28,11 +28,12 @@ from ..coordinator.loops import running_loop
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
 from ..coordinator.refusals import Ungrounded
-from ..coordinator.rows import CheckpointRow, CommitLine, Delivery, JobRow
+from ..coordinator.rows import CheckpointRow, CommitLine, Delivery
 from ..coordinator.session import Parts
 from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
+from .answered import answer_of, question_of
 from .budget import Budget
 from .parts import with_parts
 from .trouble import Troubles
@@ -53,15 +54,6 @@ class Drained(Fenced):
     """The worker is stopping: give the delivery back at this checkpoint."""
 
 
-def _question(row: JobRow) -> Any:
-    return open_blob(row.question, of=f"the question of job {row.id}")
-
-
-def _answer(row: JobRow) -> Answer:
-    value = open_blob(row.answer, of=f"the answer to job {row.id}")
-    return Answer(_question(row), value, is_default=row.answered == f"{row.asked} default")
-
-
 class LeaseSession:
     """The `Session` of a worker, safe to use from any thread and any event loop (CrewAI gives an async tool its own).
 
@@ -76,6 +68,7 @@ class LeaseSession:
     remembered: Checkpoint | None = None
     home: object = None  # where the agent's function runs, if it is one: see `threads.place`
     parts: Parts | None = None
+    under_way: Collection[str] = ()  # the keys of the effects that are
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
@@ -117,8 +110,8 @@ class LeaseSession:
         self.budget = Budget(self._journal)
         self.unanswered = bool(row.question) and row.answered == f"{row.asked} timeout"
         if self.unanswered:
-            self.asked = _question(row)
-        self.answer = _answer(row) if row.answer else None
+            self.asked = question_of(row)
+        self.answer = answer_of(row) if row.answer else None
 
     @property
     def tracer(self) -> Tracer | None:
@@ -282,6 +275,12 @@ class LeaseSession:
     def leave(self) -> None:
         """The attempt has ended. If its code still runs somewhere, it may start nothing more."""
         self._left = True
+
+    async def asettle(self) -> None:
+        """Wait for the effects that still run in the agent's threads and tasks. From now on none may begin."""
+        self.leave()
+        while self.under_way:  # noqa: ASYNC110 - they end in threads and other loops, too
+            await anyio.sleep(0.01)
 
     def seal(self, snapshot: Snapshot) -> NewCheckpoint:
         """A snapshot packed for this delivery. What the last checkpoint holds is not sent again."""

@@ -59,7 +59,9 @@ class BaseContext:
     @cached_property
     def _steps(self) -> Steps:  # made on first use: most agents record nothing
         timeout = inf if self._agent.timeout is None else seconds_of(self._agent.timeout)
-        return Steps(self._session, own_state=self._agent.kind == "function", timeout=timeout)
+        steps = Steps(self._session, own_state=self._agent.kind == "function", timeout=timeout)
+        self._session.under_way = steps.effects
+        return steps
 
     @property
     def job_id(self) -> str:

@@ -108,8 +108,9 @@ def effecting(
     if key in steps.effects:
         raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
     steps.effects.add(key)
-    start = start_of(session.journal, key)
     try:
+        steps.check()  # again: what waits for those under way has seen this one, or keeps it from starting
+        start = start_of(session.journal, key)
         if start is not None:
             if unsure != "stop" and start.digest is not None and not same(start.digest, digest, arguments):
                 raise Ambiguous(changed(about, key))

@@ -72,7 +72,7 @@ class GraphRun:
             state = await self._state()
             resume = self._questions.answered(state, self._session.answer)
             if resume is None and self._questions.waits(state):
-                return self._stopped(state)
+                return await self._stopped(state)
             entered = Command(resume=resume) if resume else None
         given = context_of(self._agent, payload, self._graph)
         try:
@@ -84,7 +84,7 @@ class GraphRun:
         state = await self._state()
         if state.next:
             self._questions.check_taken(resume or {})
-            return self._stopped(state)
+            return await self._stopped(state)
 
         def default(contract: type[Contract]) -> Contract:
             return out_of_graph(self._agent, contract, result)
@@ -109,7 +109,7 @@ class GraphRun:
                 f"answer {answer.question!r}: {error}"
             ) from error
         _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
-        return self._stopped(await self._state(), str(error))
+        return await self._stopped(await self._state(), str(error))
 
     async def _state(self) -> StateSnapshot:
         state = await self._graph.aget_state(self._config)
@@ -123,8 +123,13 @@ class GraphRun:
 
         return await borders.enter(self._agent, payload, context, default)
 
-    def _stopped(self, state: StateSnapshot, error: str = "") -> Outcome:
-        """What a graph that has not ended waits for: a person, or the return of the job that it passes on."""
+    async def _stopped(self, state: StateSnapshot, error: str = "") -> Outcome:
+        """What a graph that has not ended waits for: a person, or the return of the job that it passes on.
+
+        LangGraph waits for the other nodes. But of several tools that a node has called at once, the first one that
+        stops ends the node, and the others go on. Their effects would be cut off, and their outcomes unknown.
+        """
+        await self._session.asettle()
         passed = self._questions.passed_on(state)
         if passed is None:
             return self._questions.suspended(state, error)
