@@ -213,13 +213,13 @@ class LeaseSession:
 
     def record(self, records: Mapping[str, Any], *, part: str = "") -> None:
         """Commit journal records. `part` is the agent's part whose they are, unless the code here is one's."""
-        records = {**with_parts(records, self.parts, part), **self.budget.news}
+        records = {**with_parts(records, self.parts, part, self._journal), **self.budget.news}
         self.write(Record(self.fence, packed(records)))
         self._recorded(records)
 
     async def arecord(self, records: Mapping[str, Any], *, part: str = "") -> None:
         """`record` for async code."""
-        records = {**with_parts(records, self.parts, part), **self.budget.news}
+        records = {**with_parts(records, self.parts, part, self._journal), **self.budget.news}
         await self.awrite(Record(self.fence, packed(records)))
         self._recorded(records)
 

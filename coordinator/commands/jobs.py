@@ -116,7 +116,7 @@ STEP = "step/"
 EFFECT = "effect/"
 # Those that have an effect's outcome, as a step's.
 OUTCOME = f"{STEP}effect:"
-# Those that say which part of its agent recorded a step or an effect: this, and the step's or effect's key.
+# Those that say which parts of its agent have recorded or found a step or an effect: this, and that one's key.
 PART = "part/"
 
 

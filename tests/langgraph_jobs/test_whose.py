@@ -3,6 +3,7 @@ again, wherever in it that was recorded. What another node did is done anew if t
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -155,3 +156,34 @@ async def test_a_node_to_which_the_graph_comes_back_does_anew_what_its_threads_d
 
     assert await ran(desk) == ["x back"] * 3
     assert times(3, "plan") == DONE
+
+
+@pytest.mark.parametrize("threads", [False, True], ids=["", "in threads"])
+@pytest.mark.parametrize("at_once", [False, True], ids=["", "at once"])
+async def test_nor_is_what_the_node_found_that_another_one_had_done(threads: bool, at_once: bool) -> None:
+    """In the same hop, the second call of a step or an effect returns what the first one has recorded. So it still does
+    when the node that has called it second begins again."""
+
+    def open_account() -> None:
+        ctx = bp.current().sync
+        if threads:
+            return in_threads(ctx, "account")
+        ctx.step("fetch", done, "account fetches", key="account")
+        for number in range(2):
+            ctx.effect(f"account{number}", done, f"account pays {number}")
+
+    def first(state: Any) -> Any:
+        open_account()
+        return {"notes": [passed_on("first")]} if at_once else {}
+
+    def second(state: Any) -> Any:
+        time.sleep(0.3 * at_once)
+        open_account()
+        return {"notes": [passed_on("second")]}
+
+    def desk() -> Any:
+        made = StateGraph(Words).add_node("first", first).add_node("second", second).add_edge(START, "first")
+        return made.add_edge(START if at_once else "first", "second")
+
+    assert await ran(desk) == [*(["first back"] * at_once), "second back"]
+    assert times(1, "account") == DONE

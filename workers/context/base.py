@@ -19,6 +19,7 @@ from ...contracts.inbox import AskTerms
 from ...contracts.job import Lease
 from ...coordinator.calls.inputs import milliseconds
 from ..doubt import start_of
+from ..parts import found
 from ..session import LeaseSession
 from .asking import asking, elsewhere
 from .effects import Act, Unsure, effecting
@@ -201,6 +202,10 @@ class BaseContext:
         of a fan-out that is made again."""
         begun = start_of(self._session.journal, key)  # perhaps by an older release, which made other keys
         return begun.about if begun else f"{self._session.effects}.{self.hop}.{key}"
+
+    def _found(self, full: str) -> dict[str, Any]:
+        """What to record if a step or an effect is recorded already."""
+        return found(full, self._session.parts, self._part, self._session.journal)
 
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
         if unsure == "ask" and self._agent.kind != "function":

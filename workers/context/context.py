@@ -27,7 +27,7 @@ from ..threads import in_thread
 from .asking import terms_of
 from .base import BaseContext
 from .counted import Later
-from .effects import Act, Ask, Commit, Perform, Record, TakeBack, Unsure
+from .effects import Act, Ask, Commit, Found, Perform, Record, TakeBack, Unsure
 from .steps import check_function, refuse_async
 
 T = TypeVar("T")
@@ -44,6 +44,7 @@ class SyncContext(BaseContext):
         refuse_async(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
+            self._note(full)
             result: T = recorded.result
             return result
         try:
@@ -107,9 +108,15 @@ class SyncContext(BaseContext):
                 self._session.record(asked.records, part=self._part)
             elif isinstance(asked, Commit):
                 self._commit(asked.full, asked.digest, asked.result)
+            elif isinstance(asked, Found):
+                self._note(asked.full)
 
         result: T = follow(self._effecting(key, [args, kwargs], unsure), act)
         return result
+
+    def _note(self, full: str) -> None:
+        if records := self._found(full):
+            self._session.record(records)
 
     def _commit(self, full: str, digest: bytes | None, result: Any) -> None:
         snapshot, records = self._steps.finish(full, digest, result)
@@ -169,6 +176,7 @@ class Context(BaseContext):
         check_function(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
+            await self._note(full)
             return recorded.result
         try:
             with call_span(self._session, "step", name):
@@ -289,6 +297,8 @@ class Context(BaseContext):
                     await checkpoint_if_cancelled()  # before anything begins
             elif isinstance(asked, Commit):
                 await self._commit(asked.full, asked.digest, asked.result)
+            elif isinstance(asked, Found):
+                await self._note(asked.full)
 
         return await afollow(self._effecting(key, [args, kwargs], unsure), act)
 
@@ -299,6 +309,10 @@ class Context(BaseContext):
         finally:
             with CancelScope(shield=True):
                 await self._steps.tasks_turn.acquire()
+
+    async def _note(self, full: str) -> None:
+        if records := self._found(full):
+            await self._session.arecord(records)
 
     async def _commit(self, full: str, digest: bytes | None, result: Any) -> None:
         snapshot, records = self._steps.finish(full, digest, result)

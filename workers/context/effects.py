@@ -38,6 +38,13 @@ class Record:
     records: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Note that this code has found the outcome, which perhaps another part of the agent had recorded."""
+
+    full: str
+
+
 class TakeBack(Record):
     """Commit that nothing was done, also while the attempt is being cancelled."""
 
@@ -86,7 +93,7 @@ class Commit:
     result: Any
 
 
-Act: TypeAlias = Record | Perform | Ask | Commit | Later
+Act: TypeAlias = Record | Found | Perform | Ask | Commit | Later
 
 
 def effecting(
@@ -104,6 +111,7 @@ def effecting(
         raise BadSetup(f"ctx.effect(unsure={unsure!r}): use 'stop', 'ask' or 'repeat'")
     full, digest, recorded = steps.begin("effect", key, arguments)
     if recorded is not None:
+        yield Found(full)
         return recorded.result
     if key in steps.effects:
         raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
