@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 import anyio
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.types import TASKS
 from langgraph.constants import START
@@ -53,9 +54,10 @@ class GraphRun:
         self._graph: Any = graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0]}}
         self._questions = Questions(self._graph, progress)
-        self._running = RunningTasks()
+        self._callbacks: list[BaseCallbackHandler] = [CountingUsage(session)]
         if agent.memory == "job":
-            session.parts = self._running
+            session.parts = running = RunningTasks()
+            self._callbacks.insert(0, running)
 
     async def outcome(self, payload: Contract, context: Any) -> Outcome:
         """Run the graph to its outcome."""
@@ -146,7 +148,7 @@ class GraphRun:
         allow_subgraphs_without_checkpoints()
         streaming = Streaming(self._session, self._graph.store)
         names = {**self._config.get("configurable", {}), **streaming.config}
-        config: RunnableConfig = {"configurable": names, "callbacks": [self._running, CountingUsage(self._session)]}
+        config: RunnableConfig = {"configurable": names, "callbacks": self._callbacks}
         running = asyncio.ensure_future(self._graph.ainvoke(entered, config, context=given, durability="sync"))
         loop = asyncio.get_running_loop()
         self._saver.on_failure = lambda: loop.call_soon_threadsafe(running.cancel)
