@@ -15,7 +15,6 @@ from .book import Book
 from .client import Coordinator
 from .coded.codec import Codec
 from .coded.environment import store_at
-from .lifetime import Opening
 from .store import Store
 from .sync_client import SyncCoordinator
 from .urls import with_default_url
@@ -40,7 +39,7 @@ class Connection:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._aclose(self._store.lifetime.left(is_async=True))
+        await self._aclose(block=True)
 
     def __enter__(self) -> SyncCoordinator:
         return self._open(block=True)
@@ -48,7 +47,7 @@ class Connection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close(self._store.lifetime.left(is_async=False))
+        self._close(block=True)
 
     if not TYPE_CHECKING:  # a type checker says it better
 
@@ -64,22 +63,22 @@ class Connection:
         return self._open(block=False)
 
     def _open(self, *, block: bool) -> SyncCoordinator:
-        opening = self._store.lifetime.begin(is_async=False)
+        self._store.lifetime.begin(block=block)
         try:
             self._store.open()
         except BaseException:  # a server that will not do, say: it may be connected
-            self._close(opening)
+            self._close(block=block)
             raise
-        opening.block = block
         return SyncCoordinator(self._store, self._book)
 
     def close(self) -> None:
         """Close what `open()` opened. Its coordinator, and jobs from there, refuse what they are asked then, until it
-        is opened again. Does nothing if it is already closed."""
-        self._close(self._store.lifetime.meant(is_async=False))
+        is opened again. Call it once for each `open()`: one more may end what somebody else has opened by a call, but
+        never a `with` block. Does nothing if it is already closed."""
+        self._close(block=False)
 
-    def _close(self, opening: Opening | None) -> None:
-        if self._store.lifetime.end(opening):
+    def _close(self, *, block: bool) -> None:
+        if self._store.lifetime.end(block=block):
             self._store.close()
 
     async def aopen(self) -> Coordinator:
@@ -88,21 +87,20 @@ class Connection:
 
     async def _aopen(self, *, block: bool) -> Coordinator:
         _check_loop()
-        opening = self._store.lifetime.begin(is_async=True)
+        self._store.lifetime.begin(block=block)
         try:
             await self._store.aopen()
         except BaseException:
-            await self._aclose(opening)
+            await self._aclose(block=block)
             raise
-        opening.block = block
         return Coordinator(self._store, self._book)
 
     async def aclose(self) -> None:
         """`close` for what `aopen()` opened, also in a cancelled scope."""
-        await self._aclose(self._store.lifetime.meant(is_async=True))
+        await self._aclose(block=False)
 
-    async def _aclose(self, opening: Opening | None) -> None:
-        if self._store.lifetime.end(opening):
+    async def _aclose(self, *, block: bool) -> None:
+        if self._store.lifetime.end(block=block):
             with CancelScope(shield=True):
                 await self._store.aclose()
 

@@ -79,8 +79,8 @@ class Session(Protocol):
     An adapter keeps this with its checkpoints, if it matters to it."""
 
     async def asettle(self) -> None:
-        """Wait for the effects that still run in the agent's threads and tasks. From now on none may begin. For code
-        that stops while something beside it goes on."""
+        """Wait for the effects that still run in the agent's threads and tasks. Then none may begin. For code that
+        stops while something beside it goes on."""
         ...
 
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:

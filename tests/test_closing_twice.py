@@ -1,4 +1,4 @@
-"""Several have one connection open, and some close it more often than they opened it: the others' stays open."""
+"""Several have one connection open, and some close it more often than they opened it: others' blocks stay open."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ async def ais_closed(coordinator: bp.Coordinator) -> None:
         await coordinator.jobs()
 
 
-def test_early_in_its_block(connection: bp.Connection) -> None:
-    """The block's end closes nothing more."""
-    other = connection.open()
+def test_in_a_block(connection: bp.Connection) -> None:
+    """It ends with the block."""
     with connection as mine:
         connection.close()
-        assert mine.jobs() == []  # the other has it open
+        assert mine.jobs() == []
+        other = connection.open()
     assert other.jobs() == []
     connection.close()
     is_closed(other)
@@ -58,8 +58,6 @@ def test_in_nested_blocks(connection: bp.Connection) -> None:
             connection.close()
             connection.close()
         assert outer.jobs() == []
-        connection.close()
-        is_closed(outer)
     is_closed(outer)
 
 
@@ -81,15 +79,15 @@ def test_each_call_of_one_thread_closes_one(connection: bp.Connection) -> None:
 
 
 def test_by_another_thread(connection: bp.Connection) -> None:
-    """Who opened it may be gone, so anybody may close it; but once."""
+    """Who opened it may be gone, so anybody may close it. Again and again: nothing is left of earlier openings."""
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as another:
-        one.submit(connection.open).result()
-        coordinator = one.submit(connection.open).result()
-        another.submit(connection.close).result()
-        another.submit(connection.close).result()
-        assert coordinator.jobs() == []
-        one.submit(connection.close).result()
-    is_closed(coordinator)
+        for _ in range(3):
+            one.submit(connection.open).result()
+            coordinator = one.submit(connection.open).result()
+            another.submit(connection.close).result()
+            assert coordinator.jobs() == []
+            another.submit(connection.close).result()
+            is_closed(coordinator)
 
 
 async def test_side_by_side(connection: bp.Connection) -> None:
@@ -115,22 +113,20 @@ async def test_side_by_side(connection: bp.Connection) -> None:
 
 
 async def _goes_on(connection: bp.Connection, close_twice: Callable[[], Awaitable[None]]) -> None:
-    for opens in ("block", "calls"):
-        opened, ends = anyio.Event(), anyio.Event()
+    opened, ends = anyio.Event(), anyio.Event()
 
-        async def other(opens: str = opens, opened: anyio.Event = opened, ends: anyio.Event = ends) -> None:
-            coordinator = await (connection.__aenter__() if opens == "block" else connection.aopen())
+    async def other() -> None:
+        async with connection as coordinator:
             opened.set()
             await ends.wait()
             assert await coordinator.jobs() == []
-            await (connection.__aexit__(None, None, None) if opens == "block" else connection.aclose())
-            await ais_closed(coordinator)
+        await ais_closed(coordinator)
 
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(other())
-            await opened.wait()
-            await tasks.create_task(close_twice())  # type: ignore[arg-type]
-            ends.set()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(other())
+        await opened.wait()
+        await tasks.create_task(close_twice())  # type: ignore[arg-type]
+        ends.set()
 
 
 async def test_a_block_that_another_task_ends(connection: bp.Connection) -> None:
@@ -143,15 +139,8 @@ async def test_a_block_that_another_task_ends(connection: bp.Connection) -> None
     await ais_closed(other)
 
 
-async def test_in_a_task_of_its_block(connection: bp.Connection) -> None:
-    async with connection as coordinator:
-        await asyncio.create_task(connection.aclose())
-        await ais_closed(coordinator)
-
-
 async def test_sync_and_async(connection: bp.Connection) -> None:
     sync, coordinator = connection.open(), await connection.aopen()
-    connection.close()
     connection.close()
     assert await coordinator.jobs() == []
     await connection.aclose()

@@ -277,10 +277,11 @@ class LeaseSession:
         self._left = True
 
     async def asettle(self) -> None:
-        """Wait for the effects that still run in the agent's threads and tasks. From now on none may begin."""
-        self.leave()
-        while self.under_way:  # noqa: ASYNC110 - they end in threads and other loops, too
-            await anyio.sleep(0.01)
+        """Wait for the effects that still run in the agent's threads and tasks. Then none may begin."""
+        for _ in range(2):  # again, for one that began just before it was too late
+            while self.under_way:  # noqa: ASYNC110 - they end in threads and other loops, too
+                await anyio.sleep(0.01)
+            self.leave()
 
     def seal(self, snapshot: Snapshot) -> NewCheckpoint:
         """A snapshot packed for this delivery. What the last checkpoint holds is not sent again."""

@@ -62,6 +62,8 @@ async def apay() -> str:
 
     async def paying() -> str:
         await asyncio.sleep(0.5)
+        await bp.current().emit("pays")
+        await bp.current().step("fetch", asyncio.sleep, 0, key="fetch")
         PAID["paid"] += 1
         return "a receipt"
 

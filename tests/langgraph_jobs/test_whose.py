@@ -3,6 +3,7 @@ again, wherever in it that was recorded. What another node did is done anew if t
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Send
 
 import batonpass as bp
 
@@ -187,3 +189,26 @@ async def test_nor_is_what_the_node_found_that_another_one_had_done(threads: boo
 
     assert await ran(desk) == [*(["first back"] * at_once), "second back"]
     assert times(1, "account") == DONE
+
+
+async def test_nor_what_a_task_did_that_others_found_after_it_had_stopped() -> None:
+    """The record stays its own, too, although it does not run any more."""
+    stopped = threading.Event()
+
+    def work(state: Any) -> Any:
+        if state["number"]:
+            assert stopped.wait(DEADLINE)
+        bp.current().sync.effect("open", done, "open")
+        if state["number"]:
+            return {"notes": [str(state["number"])]}
+        threading.Timer(0.3, stopped.set).start()
+        return {"notes": [passed_on("first")]}
+
+    def each(state: Any) -> Any:
+        return [Send("work", {"number": number}) for number in range(3)]
+
+    def desk() -> Any:
+        return StateGraph(Words).add_node("work", work).add_conditional_edges(START, each, ["work"])
+
+    assert sorted(await ran(desk)) == ["1", "2", "first back"]
+    assert DONE == {"open": 1}

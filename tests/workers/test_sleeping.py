@@ -172,6 +172,24 @@ async def test_a_job_that_was_cut_off_sleeps_for_the_rest(way: str, sqlite_url: 
             assert (again, abs(later - until) < timedelta(seconds=1)) == (sleeps, True)
 
 
+async def test_beside_a_question(store_url: str) -> None:
+    """The sleep goes on while the job waits for the answer, and does not begin anew."""
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await asyncio.gather(ctx.sleep(LONG, key="long"), ctx.ask("sure?"), return_exceptions=True)
+        return Reply(text="done")
+
+    async with serving(only(agent), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask())
+        state: dict[str, object] = {}
+        with anyio.fail_after(DEADLINE):
+            while not state:
+                for each in await coordinator.timeline(thread=job.id):
+                    state = (await coordinator.restore(each.id)).state
+                await anyio.sleep(0.005)
+        assert list(state) == ["#sleep:long"]
+
+
 async def test_in_tasks_of_its_own_each_needs_a_key() -> None:
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:
         async def in_thread(delay: float) -> None:

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import BadSetup
-from ...coordinator.snapshots import from_ms
 from ..session import LeaseSession
 from ..threads import place
 from .steps import Pause, Steps
@@ -31,7 +30,7 @@ class Sleeping(Pause):
 
     def snapshot(self) -> Snapshot:
         """What is committed with the wait: the steps recorded until now, and until when each sleep lasts."""
-        return self._steps.snapshot(_STEP, also={key: from_ms(until) for key, until in self._steps.asleep.items()})
+        return self._steps.snapshot(_STEP)
 
 
 def sleep(steps: Steps, session: LeaseSession, delay: int, key: str | None) -> None:

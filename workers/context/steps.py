@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import inf
@@ -22,6 +22,7 @@ from ...contracts.errors import BadSetup, StepMismatch, Unserializable
 from ...contracts.upcasting import before_upcast
 from ...coordinator.commands import STEP
 from ...coordinator.session import Session
+from ...coordinator.snapshots import from_ms
 
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
@@ -182,13 +183,12 @@ class Steps:
         self._done[full] = Recorded(digest, result)
         return self.snapshot(full) if self._own_state else None, {STEP + full: [digest, result]}
 
-    def snapshot(
-        self, step: str, asking: tuple[str, bytes | None] | None = None, also: Mapping[str, Any] | None = None
-    ) -> Snapshot:
-        """All recorded steps, and `also` these, as a plain function's state, and the question that waits for its
-        answer."""
-        done = self._done.copy()  # a sync agent's threads may finish steps meanwhile
-        state = {key: recorded.result for key, recorded in done.items()} | dict(also or {})
+    def snapshot(self, step: str, asking: tuple[str, bytes | None] | None = None) -> Snapshot:
+        """All recorded steps, and until when sleeps last, as a plain function's state, and the question that waits for
+        its answer."""
+        done, asleep = self._done.copy(), self.asleep.copy()  # a sync agent's threads may go on meanwhile
+        state = {key: recorded.result for key, recorded in done.items()}
+        state |= {key: from_ms(until) for key, until in asleep.items()}
         full, digest = asking or self.asking or (None, None)
         return Snapshot(
             step=step, state=state, native={"v": 1, "asking": full} | ({"digest": digest} if digest else {})

@@ -14,7 +14,7 @@ _TASK = ContextVar("batonpass_langgraph_task", default="")
 
 class RunningTasks(BaseCallbackHandler):
     """The tasks of the job's graph as the parts of its agent. LangChain calls this when something in the graph begins,
-    or has ended."""
+    or has ended well."""
 
     run_inline = True  # in the context in which the task's code runs next
 
@@ -28,7 +28,7 @@ class RunningTasks(BaseCallbackHandler):
         return _TASK.get()
 
     def likely(self) -> str:
-        """The ids of all tasks that run now."""
+        """The ids of all tasks that run now, or were interrupted: those may pass the job on."""
         return " ".join(sorted({*self._tasks.copy().values()}))  # a copy, because this may be another thread
 
     def on_chain_start(
@@ -51,8 +51,4 @@ class RunningTasks(BaseCallbackHandler):
 
     def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
         """A task has ended."""
-        self._tasks.pop(run_id, None)
-
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """A task has failed, or was interrupted."""
         self._tasks.pop(run_id, None)
