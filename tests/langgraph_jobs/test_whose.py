@@ -77,11 +77,14 @@ async def test_nor_if_the_threads_use_the_context_that_the_factory_got() -> None
 
 def two_at_once(ctx: bp.Context | None = None) -> Any:
     """Two nodes, of which the second one passes the job on. Then the graph comes back to both."""
+    both = threading.Event()
 
     def first(state: Any) -> Any:
+        assert both.wait(DEADLINE)
         in_threads(ctx.sync if ctx else bp.current().sync, "first")
 
     def second(state: Any) -> Any:
+        both.set()
         number = len(state.get("notes", ()))
         in_threads(ctx.sync if ctx else bp.current().sync, f"second {number}")
         return {"notes": [passed_on(f"round {number}")]}
