@@ -189,8 +189,9 @@ class Context(BaseContext):
     async def emit(self, *values: Any) -> None:
         """Stream plain values (tokens, progress) to readers of `job.stream()`.
 
-        Streamed values are not part of the job. A retried attempt streams again, and what can't be sent during an
-        outage is lost. One call is one round trip, so pass several values at once if they come fast.
+        Streamed values are not part of the job. A retried attempt streams again, and so does a plain function that runs
+        again after a question, a fan-out or a sleep, except inside of steps. What can't be sent during an outage is
+        lost. One call is one round trip, so pass several values at once if they come fast.
         """
         await self._session.aemit(values)
 
