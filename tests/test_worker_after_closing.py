@@ -21,6 +21,11 @@ def keep(note: Note) -> Note:
     return note
 
 
+def opened(coordinator: bp.Coordinator) -> list[Any]:
+    store: Any = coordinator.store
+    return [handle._connection for handle in (store._reading, store._writing)]
+
+
 async def test_its_files_are_closed(sqlite_url: str) -> None:
     connection = bp.connect(sqlite_url, app=app)
     coordinator = await connection.aopen()
@@ -28,7 +33,8 @@ async def test_its_files_are_closed(sqlite_url: str) -> None:
         async with app.worker(coordinator):
             await (await coordinator.submit(keep, Note(text="a"), returns=Note)).result(timeout=30)
             await connection.aclose()
-            await anyio.sleep(0.2)  # the worker has opened it again
+            with anyio.fail_after(30):  # the worker opens it again
+                while opened(coordinator) == [None, None]:
+                    await anyio.sleep(0.005)
             raise KeyError("the block failed")
-    store: Any = coordinator.store
-    assert [handle._connection for handle in (store._reading, store._writing)] == [None, None]
+    assert opened(coordinator) == [None, None]

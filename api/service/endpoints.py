@@ -155,7 +155,7 @@ class _Endpoints:
     async def stream(self, request: Request, wanted: Stream) -> Response:
         """Follow what a job's agents stream, until it ends, as server-sent events."""
         job = self._coordinator.job(request.path_params["id"])
-        after = cursor(wanted.after or request.headers.get("last-event-id", ""), "a part")
+        after = cursor(request.headers.get("last-event-id") or wanted.after, "a part")
         await job.info()
         return streaming(job, after)
 

@@ -18,7 +18,8 @@ from batonpass.coordinator.job import Job
 from .refusing import problem_of
 
 SERVER_SENT = "text/event-stream"
-# Seconds between signs of life, while the job streams nothing: proxies hang up on connections that are silent for 30.
+# Seconds between signs of life, while the job streams nothing: proxies hang up on silent connections, many after a
+# minute (nginx's proxy_read_timeout). It is sse-starlette's own default.
 _ALIVE = 15
 _LAST_WORDS = 1.0  # seconds in which a stream ends once the service stops
 
@@ -30,7 +31,6 @@ def streaming(job: Job[Any], after: str) -> EventSourceResponse:
     return EventSourceResponse(
         _events(job, after, stopping),
         ping=_ALIVE,
-        sep="\n",
         shutdown_event=stopping,
         shutdown_grace_period=_LAST_WORDS,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,20 +60,29 @@ async def hold(coordinator: bp.Coordinator, receiver: Receiver) -> None:
     await until(lambda: len(receiver.asked) == 2)
 
 
-async def test_it_is_said_once_when_it_begins_and_once_when_it_is_over(
-    tmp_path: Path, told: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@asynccontextmanager
+async def holding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[bp.Coordinator, Receiver, Away]]:
+    """A courier whose webhooks are sending, and whose store can go away."""
     receiver = Receiver()
     async with bp.connect(f"sqlite:///{tmp_path / 'hooks.db'}") as coordinator:
         away = Away(coordinator, monkeypatch)
         with serving(receiver):
             async with delivering(coordinator):
                 await hold(coordinator, receiver)
-                away.kinds = (c.Command,)
-                receiver.over.set()
-                await until(lambda: away.times(c.ListGroups) >= 20)
-                away.kinds = ()
-                await until(lambda: len(receiver.accepted) == 2 and len(told()) > 1)
+                yield coordinator, receiver, away
+
+
+async def test_it_is_said_once_when_it_begins_and_once_when_it_is_over(
+    tmp_path: Path, told: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with holding(tmp_path, monkeypatch) as (_, receiver, away):
+        away.kinds = (c.Command,)
+        receiver.over.set()
+        await until(lambda: away.times(c.ListGroups) >= 20)
+        away.kinds = ()
+        await until(lambda: len(receiver.accepted) == 2 and len(told()) > 1)
     begun, over = told()
     assert begun == "webhooks wait for the store, trying again: the store is away"
     assert re.fullmatch(r"webhooks wait for the store for \d+\.\d s: that is over", over)
@@ -82,21 +92,16 @@ async def test_it_is_over_when_none_waits_any_more(
     tmp_path: Path, told: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full store can still be read, which says little. A webhook that is deleted does not wait any more."""
-    receiver = Receiver()
-    async with bp.connect(f"sqlite:///{tmp_path / 'hooks.db'}") as coordinator:
-        away = Away(coordinator, monkeypatch)
-        with serving(receiver):
-            async with delivering(coordinator):
-                await hold(coordinator, receiver)
-                away.kinds = (c.JoinGroup,)
-                receiver.over.set()  # both failures have to be noted now
-                await until(lambda: away.times(c.JoinGroup) >= 4)
-                await coordinator.delete_webhook("v")
-                waits = away.times(c.JoinGroup)
-                await until(lambda: away.times(c.JoinGroup) >= waits + 6)
-                assert len(told()) == 1
-                away.kinds = ()
-                await until(lambda: len(told()) > 1)
+    async with holding(tmp_path, monkeypatch) as (coordinator, receiver, away):
+        away.kinds = (c.JoinGroup,)
+        receiver.over.set()  # both failures have to be noted now
+        await until(lambda: away.times(c.JoinGroup) >= 4)
+        await coordinator.delete_webhook("v")
+        waits = away.times(c.JoinGroup)
+        await until(lambda: away.times(c.JoinGroup) >= waits + 6)
+        assert len(told()) == 1
+        away.kinds = ()
+        await until(lambda: len(told()) > 1)
     begun, over = told()
     assert begun == "webhooks wait for the store, trying again: the store is away"
     assert over.endswith("that is over")
