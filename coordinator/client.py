@@ -99,17 +99,18 @@ class Coordinator(Scheduling):
         state: str | None = None,
         agent: str | Agent[Any] | None = None,
         parent: str | None = None,
+        thread: str | None = None,
         key: str | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List jobs, newest first, optionally of one state or agent, or the children of one job. For the next page,
-        pass the last job's id as `before`.
+        """List jobs, newest first, optionally of one state or agent, the children of one job, or those on a thread. For
+        the next page, pass the last job's id as `before`.
 
         With `key`, this looks up the job that was submitted to the `agent` with that idempotency key, wherever it is
         now: a list of one, or of none once the key has expired (`key_ttl` after the job's end).
         """
-        return await adrive(self.store, jobs.page(state, agent, limit, before, parent, key))
+        return await adrive(self.store, jobs.page(state, agent, limit, before, parent, key, thread))
 
     async def inbox(
         self,

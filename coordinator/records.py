@@ -26,6 +26,10 @@ class Records(Protocol):
         """Jobs, newest first, of a state and an agent if not "". `dead`: only failed ones, the last to fail first."""
         ...
 
+    def newest_on(self, thread: str, limit: int, before: str) -> list[JobRow]:
+        """A thread's jobs, newest first."""
+        ...
+
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
         """Jobs that ask, in the order of when they asked and of their ids, after a given time and id."""
         ...

@@ -94,13 +94,14 @@ class SyncCoordinator(SyncScheduling):
         state: str | None = None,
         agent: str | Agent[Any] | None = None,
         parent: str | None = None,
+        thread: str | None = None,
         key: str | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List jobs, newest first, optionally of one state or agent, or the children of one job. For the next page,
-        pass the last job's id as `before`."""
-        return drive(self.store, jobs.page(state, agent, limit, before, parent, key))
+        """List jobs, newest first, optionally of one state or agent, the children of one job, or those on a thread. For
+        the next page, pass the last job's id as `before`."""
+        return drive(self.store, jobs.page(state, agent, limit, before, parent, key, thread))
 
     def inbox(
         self,

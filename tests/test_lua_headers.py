@@ -110,6 +110,7 @@ SAMPLES: list[c.Command[Any]] = [
         [{USER: USER}],
     ),
     c.ListJobs(5, mint("j")),
+    c.JobsOn(USER, 5, mint("j")),
     c.Declare({USER: b"1"}),
     c.Declare({USER: b"1", "b": b"2"}, {USER: b"0"}),
     c.Declared(),

@@ -117,6 +117,7 @@ def jobs(
     state: Annotated[JobState | None, typer.Option(help="Only jobs in this state")] = None,
     agent: Annotated[str | None, typer.Option(help="Only jobs at this agent")] = None,
     parent: Annotated[str | None, typer.Option(metavar="JOB", help="Only the children of this job")] = None,
+    thread: Annotated[str | None, typer.Option(help="Only the jobs on this thread")] = None,
     key: Annotated[
         str | None, typer.Option(help="Only the job that was submitted to --agent with this idempotency key")
     ] = None,
@@ -128,7 +129,9 @@ def jobs(
 ) -> None:
     """List jobs, newest first."""
     with opened(store, namespace) as coordinator:
-        found = coordinator.jobs(state=state, agent=agent, parent=parent, key=key, limit=limit, before=before)
+        found = coordinator.jobs(
+            state=state, agent=agent, parent=parent, thread=thread, key=key, limit=limit, before=before
+        )
         tell_undeclared(coordinator, agent, found)
     if as_json:
         print_json([described(info) for info in found])

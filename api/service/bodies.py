@@ -183,6 +183,8 @@ class Jobs(_Page):
     """Only jobs in this state."""
     parent: str | None = None
     """Only this job's children."""
+    thread: str | None = None
+    """Only the jobs on this thread."""
     key: str | None = None
     """Only the job that was submitted to this agent with this idempotency key. It is known until it expires."""
     before: str | None = None

@@ -33,7 +33,7 @@ from ..blobs import open_blob, open_envelope, seal_envelope, seal_plain
 from ..book import Book, queue_of, target
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
-from ..commands import Cancel, FirstUse, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
+from ..commands import Cancel, FirstUse, JobsOn, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..questions import question_of
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
@@ -228,22 +228,26 @@ def page(
     before: str | None = None,
     parent: str | None = None,
     key: str | None = None,
+    thread: str | None = None,
 ) -> Call[list[JobInfo]]:
-    """Jobs, newest first, optionally of one state, agent or parent; or the one that was submitted to the agent with a
-    key."""
+    """Jobs, newest first, optionally of one state, agent, parent or thread; or the one that was submitted to the agent
+    with a key."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it must be one of {', '.join(JobState)}")
     whose = name_wanted(agent)
     count(limit, "limit")
     if key is not None:
-        if whose is None or (state, parent, before) != (None, None, None):
+        if whose is None or (state, parent, thread, before) != (None, None, None, None):
             raise BadSetup("key= finds the job that was submitted to agent= with it: give both, and no other filter")
         return (yield from _of_key(whose, key))[:limit]
     found: list[JobInfo] = []
     last = checked(before) if before else ""
+    if thread is not None and last and (yield from look(last)).thread != text(thread, "thread"):
+        raise BadSetup(f"job {last} is not on thread {thread!r}: before= must be a job that this list has")
     since = 0 if parent is None else (yield from look(parent)).created  # its children came later
     while len(found) < limit:
-        rows: list[JobRow] = yield ListJobs(_PAGE, last, state=state or "", agent=whose or "")
+        every = ListJobs(_PAGE, last, state=state or "", agent=whose or "")
+        rows: list[JobRow] = yield every if thread is None else JobsOn(text(thread, "thread"), _PAGE, last)
         of_parent = (row for row in rows if parent in (None, row.parent))
         found += listed(row for row in of_parent if state in (None, row.state) and whose in (None, row.agent))
         if not rows or rows[-1].created < since:

@@ -39,6 +39,7 @@ from .jobs import (
     HandOff,
     Heartbeat,
     Inbox,
+    JobsOn,
     Limits,
     ListJobs,
     PruneJobs,
@@ -128,6 +129,7 @@ __all__ = [
     "Heartbeat",
     "Import",
     "Inbox",
+    "JobsOn",
     "JoinGroup",
     "LastEvent",
     "Latest",
@@ -184,6 +186,6 @@ READING = frozenset(
         *(Restore, Latest, Timeline, Ancestors, FindName, Threads, Export),
         *(Find, Places, Walk, ReadSpans, OfRun, ReadItems, ListItems, ListSpaces),
         *(Events, LastEvent, ListGroups, ReadJob, FirstUse, ReadKept, ReadOutcomes),
-        *(ReadStream, ListJobs, Inbox, Declared, Takers),
+        *(ReadStream, ListJobs, JobsOn, Inbox, Declared, Takers),
     }
 )

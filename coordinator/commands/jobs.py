@@ -335,3 +335,12 @@ class ListJobs(Command[list[JobRow]]):
     dead: bool = False
     state: str = ""
     agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobsOn(Command[list[JobRow]]):
+    """A page of a thread's jobs, newest first, those before the job `before`, which must be one of them."""
+
+    thread: str
+    limit: int = 50
+    before: str = ""

@@ -55,14 +55,19 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
     add_job = put_job
 
     def jobs(self, limit: int, before: str, state: str, agent: str, *, dead: bool) -> list[JobRow]:
+        state = "failed" if dead else state
+        found = self._newest_first(before, dead=dead)
+        return [replace(row) for row in found if state in ("", row.state) and agent in ("", row.agent)][:limit]
+
+    def newest_on(self, thread: str, limit: int, before: str) -> list[JobRow]:
+        return [replace(row) for row in self._newest_first(before) if row.thread == thread][:limit]
+
+    def _newest_first(self, before: str, *, dead: bool = False) -> list[JobRow]:
         def place(row: JobRow) -> tuple[int, str]:
             return (row.updated if dead else row.created), row.id
 
-        newest_first = sorted(self._jobs.values(), key=place, reverse=True)
         edge = place(self._jobs[before]) if before else (2**62, "")
-        state = "failed" if dead else state
-        found = [row for row in newest_first if place(row) < edge and state in ("", row.state)]
-        return [replace(row) for row in found if agent in ("", row.agent)][:limit]
+        return sorted((row for row in self._jobs.values() if place(row) < edge), key=place, reverse=True)
 
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.state == "input_required"]

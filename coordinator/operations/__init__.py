@@ -92,6 +92,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.ReadOutcomes: children.outcomes,
     c.ReadStream: streaming.read,
     c.ListJobs: reading.list_jobs,
+    c.JobsOn: reading.jobs_on,
     c.Inbox: reading.inbox,
     c.Declared: reading.declared,
     c.Takers: reading.takers,

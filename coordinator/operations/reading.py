@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..commands import Declared, FirstUse, Inbox, Latest, ListJobs, ReadJob, ReadKept, Restore, Takers, Timeline
+from ..commands import Declared, FirstUse, Inbox, JobsOn, Latest, ListJobs, ReadJob, ReadKept, Restore, Takers, Timeline
 from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, JobRow, KeptJob
@@ -61,6 +61,14 @@ def list_jobs(records: Records, command: ListJobs) -> list[JobRow]:
     if command.before and records.job(command.before) is None:
         raise refusal("no_job", command.before)
     return records.jobs(command.limit, command.before, command.state, command.agent, dead=command.dead)
+
+
+def jobs_on(records: Records, command: JobsOn) -> list[JobRow]:
+    """A page of a thread's jobs."""
+    before = records.job(command.before) if command.before else None
+    if command.before and (before is None or before.thread != command.thread):
+        raise refusal("no_job", command.before)
+    return records.newest_on(command.thread, command.limit, command.before)
 
 
 def inbox(records: Records, command: Inbox) -> list[JobRow]:

@@ -217,6 +217,11 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
         lambda m: [m.limit, m.before, int(m.dead), m.state, m.agent],
         lambda _, r: [jobs.job_row(items) for items in r],
     ),
+    c.JobsOn: (
+        "jobs_on",
+        lambda m: [digest(m.thread), m.thread, m.limit, m.before],
+        lambda _, r: [jobs.job_row(items) for items in r],
+    ),
     c.Inbox: (
         "inbox",
         lambda m: [m.limit, m.after, m.after_id],

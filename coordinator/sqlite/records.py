@@ -66,6 +66,11 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         page = f"ORDER BY {at} DESC, id DESC LIMIT ?"
         return self._jobs_where(f"{' AND '.join([which, *asked])} {page}", *asked.values(), limit)
 
+    def newest_on(self, thread: str, limit: int, before: str) -> list[JobRow]:
+        older = "(created, id) < (SELECT created, id FROM job WHERE id = ?) AND " if before else ""
+        page = f"{older}thread = ? ORDER BY +created DESC, id DESC LIMIT ?"
+        return self._jobs_where(page, *([before] if before else []), thread, limit)
+
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
         behind = "state = 'input_required' AND (asked, id) > (?, ?) ORDER BY asked, id LIMIT ?"
         return self._jobs_where(behind, after, after_id, limit)

@@ -107,6 +107,7 @@ def test_submit_reads_the_payload_from_a_file_or_standard_input(
         assert cli("submit", "bill", "-", "--thread", "mine").code == 0
     with bp.connect(cli.url, app=app) as coordinator:
         assert next(info.thread for info in coordinator.jobs()) == "mine"
+    assert [job["thread"] for job in cli("jobs", "--json", "--thread", "mine").json] == ["mine"]
 
 
 def test_submit_waits_in_vain_and_says_why(cli: CommandLine) -> None:

@@ -98,3 +98,38 @@ def test_the_children_of_one_job(bench: Bench) -> None:
         bench.run(face.jobs(parent="run"))
     with bench.refused(bp.NotFound, "there is no job"):
         bench.run(face.jobs(parent=mint("j")))
+
+
+def test_the_jobs_on_one_thread(bench: Bench) -> None:
+    """Those that run, wait or have ended, among others; also the job that the thread is named after."""
+    first = bench.start().job_id
+    bench.clock.advance(1)
+    bench.do(c.Cancel(first))
+    jobs = [first]
+    for _ in range(3):
+        jobs.insert(0, bench.submit(thread=first, on_busy="queue"))
+        bench.submit()
+        bench.clock.advance(1)
+    elsewhere = bench.submit(thread="elsewhere")
+    face = bench.face()
+
+    def listed(thread: str = first, **asked: Any) -> list[str]:
+        return [info.id for info in bench.run(face.jobs(thread=thread, **asked))]
+
+    assert listed() == jobs
+    assert listed(limit=2) == jobs[:2]
+    assert listed(before=jobs[1]) == jobs[2:]
+    assert listed(before=first) == listed("nowhere") == listed(agent="nobody") == []
+    assert listed(state="canceled") == [first]
+    assert listed("elsewhere") == listed("elsewhere", agent="write") == [elsewhere]
+    with bench.refused(bp.BadSetup, "is not on thread"):
+        listed(before=elsewhere)
+    bench.do(c.DeleteJob(first))
+    assert listed() == jobs[:-1]
+
+
+def test_a_page_of_a_thread_below_another_threads_job(bench: Bench) -> None:
+    bench.submit(thread="t")
+    other = bench.submit()
+    with bench.refused(bp.NotFound, "there is no job"):
+        bench.do(c.JobsOn("t", before=other))

@@ -349,8 +349,9 @@ def set_the_clock(world: World, pick: Picks) -> None:
 
 @move(7)
 def look(world: World, pick: Picks) -> None:
-    checkpoint, limit = pick.new_of(world.checkpoints), pick.below(4) + 1
+    checkpoint, limit, before = pick.new_of(world.checkpoints), pick.below(4) + 1, pick.of(["", world.job(pick)])
     reads: list[c.Command[Any]] = [
+        c.JobsOn(pick.of([*THREADS, before]), limit, before),
         c.Timeline(world.thread(pick), limit, pick.of(["", checkpoint]), bool(pick.below(2))),
         c.Ancestors(checkpoint, limit),
         c.FindName(world.thread(pick), pick.of(NAMES)),
@@ -360,7 +361,7 @@ def look(world: World, pick: Picks) -> None:
         c.Restore(checkpoint),
         c.ReadJob(world.job(pick)),
         c.ReadKept(world.job(pick)),
-        c.ListJobs(limit, pick.of(["", world.job(pick)])),
+        c.ListJobs(limit, before),
         c.Inbox(limit, *pick.of([(0, ""), *((row.asked, row.id) for row in world.rows if row.asked)])),
         c.Takers(pick.of(QUEUES)),
         c.Declared(),
@@ -382,8 +383,7 @@ def take_events(world: World, pick: Picks) -> None:
     if pick.below(2):
         batch = mint("l")
         world.batches.append(batch)
-    which = c.Which(agent=pick.of(["", "", *AGENTS]))
-    world.ask(c.TakeEvents(group, batch, later(pick), pick.of([1, 2, 5]), which))
+    world.ask(c.TakeEvents(group, batch, later(pick), pick.of([1, 2, 5]), c.Which(agent=pick.of(["", "", *AGENTS]))))
     world.ask(c.ListGroups())
 
 

@@ -1,4 +1,4 @@
-"""From a job's page one gets to its children, and back."""
+"""From a job's page one gets to its children, and back, and to the other jobs on its thread."""
 
 from __future__ import annotations
 
@@ -48,3 +48,15 @@ async def test_a_parent_leads_to_its_children(sqlite_url: str) -> None:
             assert [child.id in visitor.page for child in children] == [child is failed for child in children]
             await visitor.open(f"/ui/jobs/{failed.id}")
             assert f'href="/ui/jobs/{job.id}"' in visitor.page
+
+
+async def test_a_job_leads_to_the_others_on_its_thread(sqlite_url: str) -> None:
+    async with bp.connect(sqlite_url, app=app) as coordinator:
+        jobs = [await coordinator.submit("part", Part(number=0), thread="a & b", on_busy="queue") for _ in range(2)]
+        other = await coordinator.submit("part", Part(number=0))
+    with service_of(app, sqlite_url) as address:
+        async with visiting(address) as visitor:
+            await visitor.open(f"/ui/jobs/{jobs[0].id}")
+            assert 'href="/ui/jobs?thread=a+%26+b">a & b</a>' in unescape(visitor.page)
+            await visitor.open("/ui/jobs?thread=a+%26+b")
+            assert [job.id in visitor.page for job in [*jobs, other]] == [True, True, False]

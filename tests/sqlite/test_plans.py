@@ -49,6 +49,11 @@ def test_a_job_is_pruned_without_a_look_at_all_others(tmp_path: Path) -> None:
     assert many < few * 1.5
 
 
+def test_a_threads_jobs_are_listed_without_a_look_at_all_others(tmp_path: Path) -> None:
+    few, many = (steps(tmp_path / f"{others}.db", lambda _: c.JobsOn("t"), others) for others in (20, 200))
+    assert many < few * 1.5 + 2
+
+
 def _children_to_make(count: int) -> Scene:
     def scene(bench: Bench) -> c.Command[Any]:
         family = Family(bench, bench.start(), count)

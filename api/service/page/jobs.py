@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from urllib.parse import urlencode
 
 from batonpass.cli.jobs import died, values_of
 from batonpass.contracts.checkpoint import CheckpointSummary
@@ -69,10 +70,17 @@ class JobPage:
     refused: Typed | None
 
 
-async def listed(coordinator: Coordinator, state: JobState | None, agent: str, parent: str, before: str) -> JobsPage:
+async def listed(
+    coordinator: Coordinator, state: JobState | None, agent: str, parent: str, thread: str, before: str
+) -> JobsPage:
     """A page of jobs, newest first."""
     found = await coordinator.jobs(
-        state=state, agent=agent or None, parent=parent or None, limit=PAGE + 1, before=before or None
+        state=state,
+        agent=agent or None,
+        parent=parent or None,
+        thread=thread or None,
+        limit=PAGE + 1,
+        before=before or None,
     )
     return _page(found)
 
@@ -157,7 +165,7 @@ def _facts(info: JobInfo) -> Iterator[Fact]:
         if at:
             yield Fact(label, at=at)
     if info.thread != info.id:
-        yield Fact("Thread", info.thread)
+        yield Fact("Thread", info.thread, href=f"/ui/jobs?{urlencode({'thread': info.thread})}")
     if info.key:
         yield Fact("Key", info.key)
     if info.priority != "normal":

@@ -49,6 +49,7 @@ class _Which(BaseModel):
     agent: str = ""
     assignee: str = ""
     parent: str = ""
+    thread: str = ""
     before: str = ""
     after: str = ""
     done: str = ""
@@ -147,7 +148,7 @@ class _Page:
 
     async def jobs(self, request: Request) -> Response:
         which = _which(request)
-        found = await jobs.listed(self._coordinator, which.state, which.agent, which.parent, which.before)
+        found = await jobs.listed(self._coordinator, which.state, which.agent, which.parent, which.thread, which.before)
         return rendered(request, "jobs.html", page=found, which=which, states=list(JobState))
 
     async def dead_letters(self, request: Request) -> Response:

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job
 -- Returns {'+'}, {'!no_job', job}, {'!unended', job, state}
---@ uses record thread parts places free forget
+--@ uses record thread parts places free own forget
 local id = ARGV[1]
 local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'thread_digest', 'thread')
 if not job[1] then

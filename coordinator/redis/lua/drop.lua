@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV thread digest, thread name, then id of each checkpoint
 -- Returns {'+', how many were freed, -1}
---@ uses clock record parts thread places free forget
+--@ uses clock record parts thread places free own forget
 local thread, now, old, seen = ARGV[1], now_ms(), {}, {}
 local needed = needed_on(thread)
 for i = 3, #ARGV do

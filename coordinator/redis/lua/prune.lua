@@ -4,7 +4,7 @@
 -- ARGV thread digest, thread name, how many of the newest stay, age in ms, '1' if named ones stay, step index to start
 --      from, limit
 -- Returns {'+', how many were freed, step index to go on from or -1}
---@ uses clock record parts thread places free forget
+--@ uses clock record parts thread places free own forget
 local thread, limit = ARGV[1], tonumber(ARGV[7])
 local now = now_ms()
 local keep, bound = tonumber(ARGV[3]), '+inf'

@@ -3,7 +3,7 @@
 -- KEYS prefix
 -- ARGV age in ms, number of the job to start from, limit
 -- Returns {'+', how many were deleted, number to go on from or -1}
---@ uses clock record parts thread places free forget
+--@ uses clock record parts thread places free own forget
 local start, limit, now = tonumber(ARGV[2]), tonumber(ARGV[3]), now_ms()
 local cutoff = now - tonumber(ARGV[1])
 local ids = redis.call('ZRANGE', P .. 'jobs', start, start + limit - 1)

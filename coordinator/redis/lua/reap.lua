@@ -5,7 +5,7 @@
 --      ahead of others no more, deaths that park it, presence ms or '0', '1' if lines move before their time, worker,
 --      its queues
 -- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
---@ uses clock record thread job retry asking children parts places free forget items
+--@ uses clock record thread job retry asking children parts places free own forget items
 local limit, suspect, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = now_ms()
 local late = redis.call('ZRANGEBYSCORE', LIMITS, '-inf', num(now), 'LIMIT', 0, limit)

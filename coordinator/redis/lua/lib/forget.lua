@@ -18,12 +18,6 @@ local function drop_thread(thread, name)
   redis.call('ZREM', P .. 'threads', name)
 end
 
--- The job that a thread is named after, if that job ran on it.
-local function own_job(thread, name)
-  local known = redis.call('ZSCORE', P .. 'jobs', name)
-  return known and redis.call('HGET', P .. 'j:' .. name, 'thread_digest') == thread and name or nil
-end
-
 -- Removes all traces of a thread that has no checkpoints and no jobs left.
 local function forget_if_empty(thread, name)
   local of_use = redis.call('EXISTS', P .. 'o:' .. thread, P .. 'g:' .. thread, P .. 'y:' .. thread) > 0
