@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Annotated, Any
 
 import typer
@@ -51,7 +51,7 @@ def restore(
             found = coordinator.restore(thread=thread, name=checkpoint, partial=partial)
     if found.damaged:
         typer.echo(f"batonpass: left out, because damaged: {', '.join(found.damaged)}", err=True)
-    print_json(_described(found) if as_json else found.state)
+    print_json(checkpoint_described(found) if as_json else found.state)
 
 
 def diff(
@@ -176,6 +176,6 @@ def copy(
     print_json({"thread": to, "copied": count}) if as_json else typer.echo(text)
 
 
-def _described(found: Checkpoint) -> dict[str, Any]:
-    about = {name: value for name, value in vars(found).items() if name != "native"}
-    return {**about, "damaged": list(found.damaged)}
+def checkpoint_described(found: Checkpoint) -> dict[str, Any]:
+    """A checkpoint as JSON shows it: without what only its framework reads."""
+    return {each.name: getattr(found, each.name) for each in fields(found) if each.name != "native"}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from batonpass.contracts.checkpoint import CheckpointSummary
 from batonpass.contracts.event import Event
 from batonpass.contracts.job import JobInfo
 
@@ -16,6 +17,13 @@ class ShownJob(JobInfo):
 
     payload: Mapping[str, Any] | None
     result: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownCheckpoint(CheckpointSummary):
+    """A checkpoint with its state."""
+
+    state: Any
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,60 @@ class Redriven:
 
     id: str
     redriven: bool = True
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made: a checkpoint, or a job."""
+
+    id: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """A checkpoint and its name, or null if it has none any more."""
+
+    id: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """The new checkpoint at the thread's tip, and the one whose state it has."""
+
+    id: str
+    to: str
+
+
+@dataclass(frozen=True)
+class DeletedThread:
+    """A thread that is gone, and how many checkpoints it had."""
+
+    thread: str
+    deleted: int
+
+
+@dataclass(frozen=True)
+class DeletedJob:
+    """A job that is gone."""
+
+    id: str
+    deleted: bool = True
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A schedule that was added or changed."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Unscheduled:
+    """A schedule that is gone."""
+
+    name: str
+    removed: bool = True
 
 
 @dataclass(frozen=True)

@@ -42,19 +42,21 @@ def _time(given: object) -> object:
         raise PydanticCustomError("time", "it is not a time, such as 2030-01-31T12:00:00Z") from None
 
 
-_Time = Annotated[AwareDatetime, BeforeValidator(_time)]
+Time = Annotated[AwareDatetime, BeforeValidator(_time)]
 # So that an error is about the form that was meant, not about both.
 _Deadline = Annotated[
-    Annotated[float, Tag("seconds")] | Annotated[_Time, Tag("time")],
-    Discriminator(lambda given: "time" if isinstance(given, str) else "seconds"),
+    Annotated[float, Tag("seconds")] | Annotated[Time, Tag("time")],
+    Discriminator(lambda given: "time" if isinstance(given, str | datetime) else "seconds"),
 ]
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """What a request sends."""
+
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
-class Answer(_Body):
+class Answer(Body):
     """An answer to a job's question."""
 
     answer: Any
@@ -63,7 +65,7 @@ class Answer(_Body):
     """The question that is meant. The answer is refused if the job asks another one by now."""
 
 
-class Limits(_Body):
+class Limits(Body):
     """A guard. Limits that are not given are `Guard`'s defaults."""
 
     hops: int | None = None
@@ -77,7 +79,7 @@ class Limits(_Body):
         return Guard(**self.model_dump(exclude_none=True))
 
 
-class Redrive(_Body):
+class Redrive(Body):
     """What to change before a failed job continues."""
 
     payload: dict[str, Any] | None = None
@@ -88,12 +90,9 @@ class Redrive(_Body):
     """Instead of its limits."""
 
 
-class Submission(_Body):
-    """A job: what the agent is given, and the options that `submit` takes."""
+class JobForm(Body):
+    """The options of a new job."""
 
-    agent: str
-    payload: dict[str, Any]
-    """What the agent's contract accepts: see its `schema` among the agents."""
     key: str | None = None
     """Idempotency key: a key that this agent knows returns the first job."""
     key_ttl: float | None = None
@@ -102,7 +101,7 @@ class Submission(_Body):
     """Run on this thread instead of a new one."""
     delay: float | None = None
     """Start after so many seconds."""
-    at: _Time | None = None
+    at: Time | None = None
     """Start at this time."""
     priority: Priority | None = None
     """Run before or after other jobs, at every agent."""
@@ -114,20 +113,32 @@ class Submission(_Body):
     """Its limits."""
     trace: dict[str, str] | None = None
     """The caller's trace context, instead of the request's headers `traceparent`, `tracestate` and `baggage`."""
+
+    def given(self, *but: str) -> dict[str, Any]:
+        """The options that are given, but these. null is the same as leaving one out."""
+        given = self.model_dump(exclude_none=True, exclude={*but})
+        if self.guard is not None:
+            given["guard"] = self.guard.guard
+        return given
+
+
+class Submission(JobForm):
+    """A job: what the agent is given, and the options that `submit` takes."""
+
+    agent: str
+    payload: dict[str, Any]
+    """What the agent's contract accepts: see its `schema` among the agents."""
     on_busy: OnBusy | None = None
     """If another job runs on the thread: be refused, wait for it, or cancel it and continue from its last checkpoint
     ("interrupt") or from where it began ("rollback")."""
 
     @property
     def options(self) -> SubmitOptions:
-        """The options that are given. null is the same as leaving one out."""
-        given = self.model_dump(exclude_none=True, exclude={"agent", "payload"})
-        if self.guard is not None:
-            given["guard"] = self.guard.guard
-        return cast("SubmitOptions", given)
+        """The options that are given."""
+        return cast("SubmitOptions", self.given("agent", "payload"))
 
 
-class Nothing(_Body):
+class Nothing(Body):
     """No body, or an empty object."""
 
 
@@ -187,6 +198,15 @@ class Jobs(_Page):
     """Only the jobs on this thread."""
     key: str | None = None
     """Only the job that was submitted to this agent with this idempotency key. It is known until it expires."""
+    before: str | None = None
+    """The last page's last job."""
+
+
+class DeadLetters(_Page):
+    """Which failed jobs are wanted."""
+
+    reason: str | None = None
+    """Only those that failed for this reason."""
     before: str | None = None
     """The last page's last job."""
 

@@ -16,22 +16,37 @@ from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import JobInfo, JobState
 from batonpass.contracts.names import is_id
 from batonpass.contracts.worker import WorkerInfo
-from batonpass.coordinator.calls.inputs import cursor, fitting
+from batonpass.coordinator.calls.inputs import cursor
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
-from .answers import Alive, Answered, Canceled, EventPage, Redriven, ShownJob, Submitted
-from .bodies import All, Answer, Events, Jobs, Nothing, Questions, Redrive, Show, Stream, Submission, Timeline
+from .answers import Alive, Answered, Canceled, DeletedJob, EventPage, Redriven, ShownJob, Submitted
+from .bodies import (
+    All,
+    Answer,
+    DeadLetters,
+    Events,
+    Jobs,
+    Nothing,
+    Questions,
+    Redrive,
+    Show,
+    Stream,
+    Submission,
+    Timeline,
+)
 from .happened import following, reader
 from .metrics import MEDIA_TYPE, exposition
 from .operation import Operation
 from .refusing import BadRequest, Problem, answer, told
+from .schedules import schedule_operations
 from .standing import Gauge
 from .streaming import SERVER_SENT, streaming
 from .tally import Tally
+from .tracing import trace_of
+from .travel import travel_operations
 
 HEALTH = "/health"
-_TRACE = ("traceparent", "tracestate", "baggage")  # the W3C's headers, which clients that trace send on their own
 
 
 def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
@@ -50,6 +65,10 @@ def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
         Operation("POST", "/jobs/{id}/cancel", ends.cancel, Nothing, Canceled),
         Operation("POST", "/jobs/{id}/redrive", ends.redrive, Redrive, Redriven),
         Operation("GET", "/timeline", ends.timeline, Timeline, list[CheckpointSummary]),
+        *travel_operations(coordinator),
+        *schedule_operations(coordinator),
+        Operation("GET", "/dead-letters", ends.dead_letters, DeadLetters, list[JobInfo]),
+        Operation("DELETE", "/jobs/{id}", ends.delete_job, None, DeletedJob),
         Operation("GET", "/events", ends.events, Events, EventPage),
     ]
 
@@ -100,6 +119,17 @@ class _Endpoints:
         found = await self._coordinator.jobs(**wanted.model_dump())
         return answer([described(info) for info in found])
 
+    async def dead_letters(self, _: Request, wanted: DeadLetters) -> Response:
+        """List failed jobs, the last to fail first."""
+        found = await self._coordinator.dead_letters(**wanted.model_dump())
+        return answer([described(info) for info in found])
+
+    async def delete_job(self, request: Request, __: None) -> Response:
+        """Delete a job that has ended, with its result, its idempotency key and its own thread."""
+        job = self._coordinator.job(request.path_params["id"])
+        await self._coordinator.delete_job(job.id)
+        return answer(vars(DeletedJob(job.id)))
+
     async def timeline(self, _: Request, wanted: Timeline) -> Response:
         """List the checkpoints of a thread, or of a job's thread, newest first."""
         asked = wanted.model_dump(exclude={"thread"})
@@ -132,7 +162,7 @@ class _Endpoints:
     async def submit(self, request: Request, given: Submission) -> Response:
         """Submit a job. With a key that is known, the first job that has it is the answer."""
         options = given.options
-        options.setdefault("trace", _trace_of(request))
+        options.setdefault("trace", trace_of(request))
         job = await self._coordinator.submit(given.agent, given.payload, **options)
         return answer(vars(Submitted(job.id)))
 
@@ -176,8 +206,3 @@ class _Endpoints:
         guard = given.guard.guard if given.guard else None
         await self._coordinator.redrive(job.id, payload=given.payload, changes=given.changes, guard=guard)
         return answer(vars(Redriven(job.id)))
-
-
-def _trace_of(request: Request) -> dict[str, str]:
-    """The trace context in a request's headers. (A header may come in several lines.)"""
-    return fitting((name, ",".join(request.headers.getlist(name))) for name in _TRACE)

@@ -86,7 +86,7 @@ def document(operations: Sequence[Operation]) -> _Schema:
 
 
 def _forms(operation: Operation) -> Iterator[tuple[str, JsonSchemaMode, TypeAdapter[Any]]]:
-    if operation.takes is not None and operation.method == "POST":
+    if operation.takes is not None and not operation.asks:
         yield operation.name, "validation", TypeAdapter(operation.takes)
     yield operation.name, "serialization", TypeAdapter(operation.gives)
 
@@ -111,7 +111,7 @@ def _described(operation: Operation, sent: _Schema | None, gives: _Schema) -> _S
 def _parameters(operation: Operation) -> Iterator[_Schema]:
     for name in re.findall(r"{(\w+)}", operation.path):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-    if operation.takes is not None and operation.method == "GET":
+    if operation.takes is not None and operation.asks:
         form = operation.takes.model_json_schema(schema_generator=_Generator)
         for name, schema in form.get("properties", {}).items():
             yield {"name": name, "in": "query", "required": name in form.get("required", ()), "schema": schema}

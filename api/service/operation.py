@@ -23,7 +23,7 @@ class Operation:
     ignores both. `gives` is the type of its answer, in the form `media`. An `open` one needs no token.
     """
 
-    method: Literal["GET", "POST"]
+    method: Literal["GET", "POST", "DELETE"]
     path: str
     endpoint: Callable[[Request, Any], Awaitable[Response]]
     takes: type[BaseModel] | None
@@ -35,6 +35,11 @@ class Operation:
     def name(self) -> str:
         """Its name in clients that are made from the service's document."""
         return self.endpoint.__name__
+
+    @property
+    def asks(self) -> bool:
+        """Whether it takes parameters, and not a body."""
+        return self.takes is not None and issubclass(self.takes, Query)
 
     @property
     def summary(self) -> str:

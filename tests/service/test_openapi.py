@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ async def test_it_is_openapi(document: Any) -> None:
 
 async def test_it_has_every_path_of_the_docs(document: Any) -> None:
     lines = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text().splitlines()
-    told = [line.split()[:2] for line in lines if line.startswith(("    GET ", "    POST "))]
-    documented = {(method, path.partition("?")[0].replace("JOB", "{id}")) for method, path in told}
+    told = [line.split()[:2] for line in lines if re.match("    (GET|POST|DELETE) ", line)]
+    documented = {(method, re.sub("JOB|CHECKPOINT", "{id}", path.partition("?")[0])) for method, path in told}
     offered = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
     assert documented == offered | {("GET", "/openapi.json")}
 

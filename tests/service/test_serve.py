@@ -113,7 +113,7 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 ("POST", f"{unknown}/cancel", {"json": {}}, 404, "there is no job"),
                 ("GET", "/jobs/nonsense", {}, 404, "'nonsense' is not a job id"),
                 ("GET", "/inbox/", {}, 404, "nothing at this path"),
-                ("DELETE", path, {}, 405, "does not take this method"),
+                ("PUT", path, {}, 405, "does not take this method"),
                 ("POST", f"{path}/cancel", {}, 415, "application/json"),
                 ("POST", f"{path}/answer", {"data": {"answer": "1"}}, 415, "application/json"),
                 ("POST", f"{path}/answer", {"content": "{", "headers": JSON}, 400, "not JSON"),

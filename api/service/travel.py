@@ -1,0 +1,138 @@
+"""Travel: what programs can ask about a thread's history: a checkpoint's state, a diff, a fork, going back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from batonpass.cli.travel import checkpoint_described
+from batonpass.contracts.diff import Diff
+from batonpass.contracts.options import JobOptions
+from batonpass.coordinator.client import Coordinator
+
+from .answers import DeletedThread, Made, Named, RolledBack, ShownCheckpoint
+from .bodies import Body, JobForm, Query
+from .operation import Operation
+from .refusing import answer
+from .tracing import trace_of
+
+_OF_A_FORK = ("agent", "payload", "thread", "changes", "append", "state")
+
+
+class Restore(Query):
+    """How a checkpoint is read."""
+
+    partial: bool = False
+    """If it is damaged, leave out the values that can't be verified, and name them in `damaged`."""
+
+
+class Compared(Query):
+    """Which two states are compared."""
+
+    old: str
+    """A checkpoint."""
+    new: str
+    """Another one, of any thread."""
+
+
+class Fork(JobForm):
+    """How to continue from a checkpoint. Without `agent`, `key` is the only option that there is."""
+
+    changes: dict[str, Any] | None = None
+    """Values of its state, by key."""
+    append: dict[str, Any] | None = None
+    """What to append to lists, dicts and texts of its state, by key."""
+    state: Any = None
+    """A whole state, instead of changes."""
+    agent: str | None = None
+    """Continue as a new job at this agent. Without one, a new checkpoint is made."""
+    payload: dict[str, Any] | None = None
+    """The new job's payload."""
+    thread: str | None = None
+    """Continue on this new thread, without a job. Without it, the new checkpoint is a branch of the same thread."""
+
+
+class Naming(Body):
+    """A checkpoint's name."""
+
+    name: str
+    """Unique in its thread. "" removes the name."""
+
+
+class Rollback(Body):
+    """To what a thread goes back."""
+
+    thread: str
+    to: str
+    """A checkpoint, or its name in the thread."""
+
+
+class OneThread(Query):
+    """Which thread is meant."""
+
+    thread: str
+    """Its name: by default its job's id."""
+
+
+def travel_operations(coordinator: Coordinator) -> list[Operation]:
+    """What can be asked about history, besides timelines."""
+    ends = _Travel(coordinator)
+    return [
+        Operation("GET", "/checkpoints/{id}", ends.restore, Restore, ShownCheckpoint),
+        Operation("POST", "/checkpoints/{id}/fork", ends.fork, Fork, Made),
+        Operation("POST", "/checkpoints/{id}/name", ends.name, Naming, Named),
+        Operation("GET", "/diff", ends.diff, Compared, Diff),
+        Operation("POST", "/rollback", ends.rollback, Rollback, RolledBack),
+        Operation("DELETE", "/timeline", ends.delete_thread, OneThread, DeletedThread),
+    ]
+
+
+class _Travel:
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    async def restore(self, request: Request, wanted: Restore) -> Response:
+        """Show a checkpoint with its state. Values that JSON lacks become text."""
+        found = await self._coordinator.restore(request.path_params["id"], partial=wanted.partial)
+        return answer(checkpoint_described(found))
+
+    async def diff(self, _: Request, wanted: Compared) -> Response:
+        """Compare the states of two checkpoints."""
+        return answer(asdict(await self._coordinator.diff(wanted.old, wanted.new)))
+
+    async def fork(self, request: Request, given: Fork) -> Response:
+        """Continue from a checkpoint in another way: as a branch, a new thread, or a new job."""
+        options = cast("JobOptions", given.given(*_OF_A_FORK))
+        if given.agent is not None and (trace := trace_of(request)):
+            options.setdefault("trace", trace)
+        edit = {name: getattr(given, name) for name in ("changes", "append", "state")}
+        at: Any = (
+            self._coordinator.fork
+        )  # its overloads tell a job's fork from a checkpoint's, which is known here later
+        made = await at(
+            request.path_params["id"],
+            **edit,
+            agent=given.agent,
+            payload=given.payload,
+            thread=given.thread,
+            **options,
+        )
+        return answer(vars(Made(made.id)))
+
+    async def name(self, request: Request, given: Naming) -> Response:
+        """Name a checkpoint. A named one is kept, whatever its ttl."""
+        of = request.path_params["id"]
+        await (self._coordinator.name(of, given.name) if given.name else self._coordinator.unname(of))
+        return answer(vars(Named(of, given.name or None)))
+
+    async def rollback(self, _: Request, given: Rollback) -> Response:
+        """Go back to an earlier state of a thread. Nothing is deleted: later checkpoints stay as a branch."""
+        made = await self._coordinator.rollback(given.thread, to=given.to)
+        return answer(vars(RolledBack(made.id, made.parent_id or "")))
+
+    async def delete_thread(self, _: Request, wanted: OneThread) -> Response:
+        """Delete a thread with its checkpoints, names and ended jobs."""
+        return answer(vars(DeletedThread(wanted.thread, await self._coordinator.delete(wanted.thread))))
