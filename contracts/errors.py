@@ -108,7 +108,11 @@ class KeyConflict(Conflict):
 
 
 class ThreadBusy(Conflict):
-    """A job is still running on the thread. Only its worker may write there."""
+    """A job is still running on the thread: `job_id`. Only its worker may write there."""
+
+    def __init__(self, message: str, *, job_id: str = "") -> None:
+        super().__init__(message)
+        self.job_id = job_id
 
 
 class WrongState(Conflict):

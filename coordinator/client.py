@@ -117,14 +117,15 @@ class Coordinator(Scheduling):
         *,
         assignee: str | None = None,
         agent: str | Agent[Any] | None = None,
+        job: str | None = None,
         limit: int = 50,
         after: str | None = None,
     ) -> list[InboxItem]:
-        """List the questions that jobs ask people, oldest first, optionally of one assignee or agent.
+        """List the questions that jobs ask people, oldest first, optionally of one assignee or agent, or of one job.
 
         For the next page, pass the last item's id as `after`. `answer` answers one.
         """
-        return await adrive(self.store, inbox.page(assignee, agent, limit, after))
+        return await adrive(self.store, inbox.page(assignee, agent, limit, after, job))
 
     async def answer(self, of: str, value: Any, *, question: str | None = None) -> None:
         """Answer a job's question: see `Job.answer`. `of` is the id of an inbox item or of a job."""
@@ -226,7 +227,8 @@ class Coordinator(Scheduling):
         types: str | Sequence[str] = (),
         follow: bool = False,
     ) -> AsyncIterator[Event]:
-        """Read events, in order within each thread, from the beginning or after a cursor. `follow` waits for more.
+        """Read events, in order within each thread, from the beginning or after a cursor ("now": after the newest).
+        `follow` waits for more.
 
         You get each event exactly once, also if the store goes away and comes back while you follow. Filter with `job`,
         `thread`, `agent` and `types`. A type may end with `*` ("job.*"), and "batonpass." may be left out. Raises

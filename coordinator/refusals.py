@@ -78,7 +78,8 @@ def _key(key: str, first: str) -> BatonpassError:
 def _busy(thread: str, job_id: str, way: str = "") -> BatonpassError:
     return ThreadBusy(
         f"thread {thread!r} is in use by job {job_id}: wait until it ends (a LangGraph saver's `own` does), or use "
-        f"another thread{way}"
+        f"another thread{way}",
+        job_id=job_id,
     )
 
 
@@ -87,7 +88,8 @@ def _turned_away(thread: str, job_id: str) -> BatonpassError:
 
 
 def _needed(checkpoint_id: str, job_id: str) -> BatonpassError:
-    return ThreadBusy(f"job {job_id} would resume from checkpoint {checkpoint_id}: cancel the job before you expire it")
+    text = f"job {job_id} would resume from checkpoint {checkpoint_id}: cancel the job before you expire it"
+    return ThreadBusy(text, job_id=job_id)
 
 
 def _moved(parent: str, tip: str) -> BatonpassError:

@@ -108,11 +108,12 @@ class SyncCoordinator(SyncScheduling):
         *,
         assignee: str | None = None,
         agent: str | Agent[Any] | None = None,
+        job: str | None = None,
         limit: int = 50,
         after: str | None = None,
     ) -> list[InboxItem]:
-        """List the questions that jobs ask people, oldest first, optionally of one assignee or agent."""
-        return drive(self.store, inbox.page(assignee, agent, limit, after))
+        """List the questions that jobs ask people, oldest first, optionally of one assignee or agent, or of one job."""
+        return drive(self.store, inbox.page(assignee, agent, limit, after, job))
 
     def answer(self, of: str, value: Any, *, question: str | None = None) -> None:
         """Answer a job's question. `of` is the id of an inbox item or of a job."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from batonpass.contracts.errors import BatonpassError, ContractViolation, Corrupted, KeyConflict, Trimmed
+from batonpass.contracts.errors import BatonpassError, ContractViolation, Corrupted, KeyConflict, ThreadBusy, Trimmed
 
 from .printing import line
 
@@ -21,8 +21,8 @@ def wrong_fields(error: BatonpassError) -> tuple[str, ...]:
 
 
 def needed(error: BatonpassError) -> Iterator[tuple[str, str]]:
-    """The first job that has a key, or the cursor to continue from, by name."""
-    if isinstance(error, KeyConflict) and error.job_id:
+    """The first job that has a key, the job that runs on the thread, or the cursor to continue from, by name."""
+    if isinstance(error, KeyConflict | ThreadBusy) and error.job_id:
         yield "job_id", error.job_id
     if isinstance(error, Trimmed):
         yield "after", error.first_available

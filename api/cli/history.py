@@ -76,7 +76,7 @@ def events(
     thread: Annotated[str | None, typer.Option(help="Only events of this thread and the jobs on it")] = None,
     agent: Annotated[str | None, typer.Option(help="Only events of this agent")] = None,
     types: Types = None,
-    after: Annotated[str, typer.Option(help="Continue after this event cursor (--json shows it)")] = "",
+    after: Annotated[str, typer.Option(help="Continue after this event cursor (--json shows it), or after now")] = "",
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,

@@ -20,6 +20,7 @@ from .printing import cell, print_json, print_table, tell_unreadable
 def inbox(
     assignee: Annotated[str | None, typer.Option(help="Only questions to this person")] = None,
     agent: Annotated[str | None, typer.Option(help="Only questions from this agent")] = None,
+    job: Annotated[str | None, typer.Option(help="Only the question of this job")] = None,
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
     after: Annotated[str | None, typer.Option(metavar="ID", help="Continue after this question")] = None,
     store: Store = DEFAULT_STORE,
@@ -28,7 +29,7 @@ def inbox(
 ) -> None:
     """List open questions to people, oldest first."""
     with opened(store, namespace) as coordinator:
-        found = coordinator.inbox(assignee=assignee, agent=agent, limit=limit, after=after)
+        found = coordinator.inbox(assignee=assignee, agent=agent, job=job, limit=limit, after=after)
         tell_undeclared(coordinator, agent, found)
     tell_unreadable("job", [item.job for item in found if item.unreadable])
     if as_json:

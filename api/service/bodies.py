@@ -183,6 +183,8 @@ class Questions(_Page):
 
     assignee: str | None = None
     """Only what this person is asked."""
+    job: str | None = None
+    """Only what this job asks."""
     after: str | None = None
     """The last page's last question."""
 

@@ -35,13 +35,13 @@ from .bodies import (
     Submission,
     Timeline,
 )
-from .happened import following, reader
+from .happened import following, passed_over, reader
 from .metrics import MEDIA_TYPE, exposition
 from .operation import Operation
-from .refusing import BadRequest, Problem, answer, told
+from .refusing import Problem, answer, told
 from .schedules import schedule_operations
 from .standing import Gauge
-from .streaming import SERVER_SENT, streaming
+from .streaming import SERVER_SENT, events_of, parts_of, streaming
 from .tally import Tally
 from .tracing import trace_of
 from .travel import travel_operations
@@ -70,6 +70,7 @@ def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
         Operation("GET", "/dead-letters", ends.dead_letters, DeadLetters, list[JobInfo]),
         Operation("DELETE", "/jobs/{id}", ends.delete_job, None, DeletedJob),
         Operation("GET", "/events", ends.events, Events, EventPage),
+        Operation("GET", "/events/stream", ends.event_stream, Events, str, media=SERVER_SENT),
     ]
 
 
@@ -109,9 +110,7 @@ class _Endpoints:
 
     async def inbox(self, _: Request, wanted: Questions) -> Response:
         """List the questions that wait for an answer, oldest first."""
-        found = await self._coordinator.inbox(
-            assignee=wanted.assignee, agent=wanted.agent, limit=wanted.limit, after=wanted.after
-        )
+        found = await self._coordinator.inbox(**wanted.model_dump())
         return answer([item.as_dict() for item in found])
 
     async def jobs(self, _: Request, wanted: Jobs) -> Response:
@@ -147,16 +146,8 @@ class _Endpoints:
         way = reader(self._coordinator, **wanted.model_dump())
         try:
             found = await following(self._coordinator, way, 1)
-        except Rewound as gone:
-            why = "this cursor's event was lost with the store's last writes, or never was there"
-            text = f"{why}: go on with after={gone.first_available}"
-            raise BadRequest(text, status=410, after=gone.first_available) from None
-        except Trimmed as gone:
-            text = f"events after this cursor are not kept any more: go on with after={gone.first_available}"
-            raise BadRequest(text, status=410, after=gone.first_available) from None
-        except Corrupted as damaged:
-            text = f"{damaged}: go on with after={damaged.after}"
-            raise BadRequest(text, status=410, after=damaged.after) from None
+        except (Rewound, Trimmed, Corrupted) as gap:
+            raise passed_over(gap) from None
         return answer(asdict(EventPage(list(found), way.after)))
 
     async def submit(self, request: Request, given: Submission) -> Response:
@@ -185,9 +176,15 @@ class _Endpoints:
     async def stream(self, request: Request, wanted: Stream) -> Response:
         """Follow what a job's agents stream, until it ends, as server-sent events."""
         job = self._coordinator.job(request.path_params["id"])
-        after = cursor(request.headers.get("last-event-id") or wanted.after, "a part")
+        after = cursor(_heard(request, wanted.after), "a part")
         await job.info()
-        return streaming(job, after)
+        return streaming(parts_of(job, after))
+
+    async def event_stream(self, request: Request, wanted: Events) -> Response:
+        """Follow what happens, from a cursor on, as server-sent events."""
+        way = wanted.model_copy(update={"after": _heard(request, wanted.after)})
+        reader(self._coordinator, **way.model_dump())  # refuses what can't be followed
+        return streaming(events_of(self._coordinator, way))
 
     async def answer(self, request: Request, given: Answer) -> Response:
         """Answer a job's question."""
@@ -206,3 +203,8 @@ class _Endpoints:
         guard = given.guard.guard if given.guard else None
         await self._coordinator.redrive(job.id, payload=given.payload, changes=given.changes, guard=guard)
         return answer(vars(Redriven(job.id)))
+
+
+def _heard(request: Request, after: str) -> str:
+    """After what a stream goes on: a client that connects again says what it has received."""
+    return request.headers.get("last-event-id") or after

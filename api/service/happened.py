@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 
 from batonpass.cli.options import listed
-from batonpass.contracts.errors import Corrupted
+from batonpass.contracts.errors import Corrupted, Rewound, Trimmed
 from batonpass.contracts.event import Event
 from batonpass.coordinator.calls import adrive
 from batonpass.coordinator.calls.events import Reader, which
 from batonpass.coordinator.client import Coordinator
+
+from .refusing import BadRequest
 
 _PATIENCE = 1.0  # seconds of looking
 
@@ -19,6 +21,17 @@ def reader(
 ) -> Reader:
     """A reader of the events after a cursor. `types` are separated by commas."""
     return Reader(after, job or "", which(listed([types]), agent or None, thread), coordinator.url, follow=False)
+
+
+def passed_over(gap: Rewound | Trimmed | Corrupted) -> BadRequest:
+    """What to tell a reader who can't have all events: what is missing, and where to go on."""
+    if isinstance(gap, Corrupted):
+        why, after = str(gap), gap.after
+    else:
+        lost = "this cursor's event was lost with the store's last writes, or never was there"
+        kept = "events after this cursor are not kept any more"
+        why, after = lost if isinstance(gap, Rewound) else kept, gap.first_available
+    return BadRequest(f"{why}: go on with after={after}", status=410, after=after)
 
 
 async def following(coordinator: Coordinator, reader: Reader, least: int) -> list[Event]:

@@ -28,7 +28,10 @@ _ERROR = {
     "properties": {
         "error": {"type": "string", "description": "What is wrong, in a line."},
         "fields": {"type": "array", "items": {"type": "string"}, "description": "What is wrong where."},
-        "job_id": {"type": "string", "description": "The first job that has the key."},
+        "job_id": {
+            "type": "string",
+            "description": "The first job that has the key, or the one that runs on the thread.",
+        },
         "after": {"type": "string", "description": "The cursor to go on with instead."},
     },
 }

@@ -1,20 +1,25 @@
-"""Streaming: a job's live output as server-sent events."""
+"""Streaming: a job's live output, and what happens, as server-sent events."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
+from dataclasses import asdict
+from typing import Any, cast
 
 import anyio
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from batonpass.contracts.errors import BatonpassError
+from batonpass.cli.options import listed
+from batonpass.contracts.errors import BatonpassError, Corrupted, Rewound, Trimmed
+from batonpass.contracts.event import Event
 from batonpass.contracts.jsonable import as_json
-from batonpass.contracts.part import Part
+from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.job import Job
 
+from .bodies import Events
+from .happened import passed_over
 from .refusing import problem_of
 
 SERVER_SENT = "text/event-stream"
@@ -24,46 +29,65 @@ _ALIVE = 15
 _LAST_WORDS = 1.0  # seconds in which a stream ends once the service stops
 
 
-def streaming(job: Job[Any], after: str) -> EventSourceResponse:
-    """Each part as an event whose id is its cursor, so that a client that lost its connection goes on after it. The
-    last event is "end", with the job's state, or "error"."""
+def streaming(sent: AsyncGenerator[ServerSentEvent]) -> EventSourceResponse:
+    """Events as they come. Each has an id, so that a client that lost its connection goes on after it."""
     stopping = anyio.Event()
     return EventSourceResponse(
-        _events(job, after, stopping),
+        _until(stopping, sent),
         ping=_ALIVE,
         shutdown_event=stopping,
         shutdown_grace_period=_LAST_WORDS,
     )
 
 
-async def _events(job: Job[Any], after: str, stopping: anyio.Event) -> AsyncGenerator[ServerSentEvent]:
+async def parts_of(job: Job[Any], after: str) -> AsyncGenerator[ServerSentEvent]:
+    """What a job's agents stream. The last event is "end", with the job's state, or "error"."""
     try:
-        async with aclosing(job.parts(after=after)) as parts, aclosing(_until(stopping, parts)) as in_time:
-            async for part in in_time:
+        async with aclosing(job.parts(after=after)) as parts:
+            async for part in parts:
                 yield ServerSentEvent(_json(part.data), id=part.cursor)
-        if not stopping.is_set():
-            yield ServerSentEvent(_json({"id": job.id, "state": (await job.info()).state}), event="end")
+        yield ServerSentEvent(_json({"id": job.id, "state": (await job.info()).state}), event="end")
     except BatonpassError as error:
-        yield ServerSentEvent(_json({"error": problem_of(error).text}), event="error")
+        yield _failure(error)
 
 
-async def _until(stopping: anyio.Event, parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
-    """The parts that come before the service stops. (A client that then connects again is told the rest.)"""
+async def events_of(coordinator: Coordinator, wanted: Events) -> AsyncGenerator[ServerSentEvent]:
+    """What happens from now on, or after a cursor. It only ends with an "error"."""
+    of: dict[str, Any] = {**wanted.model_dump(), "types": listed([wanted.types])}
+    found = coordinator.events(**of, follow=True)
+    try:
+        async with aclosing(cast("AsyncGenerator[Event]", found)) as events:
+            async for event in events:
+                yield ServerSentEvent(_json(asdict(event)), id=event.cursor)
+    except (Rewound, Trimmed, Corrupted) as gap:
+        yield _failure(passed_over(gap))
+    except BatonpassError as error:
+        yield _failure(error)
+
+
+def _failure(error: BatonpassError) -> ServerSentEvent:
+    problem = problem_of(error)
+    return ServerSentEvent(_json({"error": problem.text, **problem.more}), event="error")
+
+
+async def _until(stopping: anyio.Event, sent: AsyncGenerator[ServerSentEvent]) -> AsyncGenerator[ServerSentEvent]:
+    """What comes before the service stops. (A client that then connects again is told the rest.)"""
     awaited: list[asyncio.Future[Any]] = [asyncio.ensure_future(stopping.wait())]
     try:
         while True:
-            coming = asyncio.ensure_future(anext(parts, None))
+            coming = asyncio.ensure_future(anext(sent, None))
             awaited[1:] = [coming]
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-            part = await coming if coming.done() else None
-            if part is None:
+            each = await coming if coming.done() else None
+            if each is None:
                 return
-            yield part
+            yield each
     finally:
-        for each in awaited:
-            each.cancel()
-        with anyio.CancelScope(shield=True):  # also if the client has hung up: parts can't be closed while they come
+        for one in awaited:
+            one.cancel()
+        with anyio.CancelScope(shield=True):  # also if the client has hung up: it can't be closed while an event comes
             await asyncio.gather(*awaited, return_exceptions=True)
+            await sent.aclose()
 
 
 def _json(value: object) -> str:

@@ -28,6 +28,7 @@ _LONGEST_PAUSE = 1.0
 # Seconds between two looks of a reader who is nearly up to date. (A look asks all partitions.)
 _REST = 0.02
 _PREFIX = "batonpass."
+NOW = "now"  # instead of a cursor: after the newest event
 _NUMBERS = frozenset({"hop", "token", "attempt", "due", "freed"})
 
 
@@ -35,7 +36,7 @@ class Reader:
     """One reader's way through the events, page by page. `ended`: there are no more yet. `behind`: there are more."""
 
     def __init__(self, after: str, job: str, which: Which, source: str, *, follow: bool) -> None:
-        self.after: str = cursor(after)
+        self.after: str = after if after == NOW else cursor(after)
         self.ended = self.behind = False
         self._newest = None if follow else ""  # where the events ended when the first page was read
         self._job = job
@@ -48,6 +49,9 @@ class Reader:
     def page(self) -> Call[list[Event]]:
         """The next events. Each is returned once, even if the connection is lost in between. One that can't be read is
         `Corrupted` when those before it were returned, and the next page begins after it."""
+        if self.after == NOW:
+            self.after = yield from last()
+            self._stored = False
         before = self.after
         rows: list[EventRow] = yield Events(before, self._job, PAGE, self._which, self._stored)
         self._stored = False

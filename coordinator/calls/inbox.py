@@ -6,7 +6,7 @@ from typing import Any
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, contract_ref, convert, dump_payload, load_mapping
-from ...contracts.errors import ContractViolation, NotFound, WrongState
+from ...contracts.errors import BadSetup, ContractViolation, NotFound, WrongState
 from ...contracts.inbox import InboxItem
 from ...contracts.job import JobState
 from ...contracts.names import is_id
@@ -19,23 +19,30 @@ from ..rows import JobRow
 from ..schemas import fit_schema
 from . import Call
 from .inputs import count, identifier, name_wanted
-from .jobs import look
+from .jobs import checked, look
 
 _PAGE = 200
 
 
-def page(assignee: str | None, agent: str | Agent[Any] | None, limit: int, after: str | None) -> Call[list[InboxItem]]:
-    """Open questions, oldest first, optionally of one assignee or agent."""
+def page(
+    assignee: str | None, agent: str | Agent[Any] | None, limit: int, after: str | None, job: str | None
+) -> Call[list[InboxItem]]:
+    """Open questions, oldest first, optionally of one assignee or agent; or the one of a job."""
     whose = name_wanted(agent)
     count(limit, "limit")
+    if job is not None:
+        if (assignee, whose, after) != (None, None, None):
+            raise BadSetup("job= finds the question of one job: give no other filter")
+        one = yield from asked(checked(job))
+        return [one] if one else []
     found: list[InboxItem] = []
-    after_id, asked = named(after) if after else ("", 0)
+    after_id, since = named(after) if after else ("", 0)
     while len(found) < limit:
-        rows: list[JobRow] = yield Inbox(_PAGE, asked, after_id)
+        rows: list[JobRow] = yield Inbox(_PAGE, since, after_id)
         found += [item(row) for row in rows if assignee in (None, row.assignee) and whose in (None, row.agent)]
         if len(rows) < _PAGE:
             break
-        after_id, asked = rows[-1].id, rows[-1].asked
+        after_id, since = rows[-1].id, rows[-1].asked
     return found[:limit]
 
 

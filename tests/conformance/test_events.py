@@ -236,3 +236,12 @@ def test_a_stored_cursor_of_an_event_that_is_not_there(bench: Bench) -> None:
     with pytest.raises(bp.Rewound, match="is not in the store") as told:
         bench.do(c.Events(ahead, stored=True))
     assert [row for row in bench.do(c.Events(told.value.first_available, stored=True)) if row.fields] == known
+
+
+def test_after_now(bench: Bench) -> None:
+    """Also before there is anything."""
+    face = bench.face()
+    assert bench.run(face.events(after="now")) == []
+    bench.submit()
+    assert bench.run(face.events(after="now")) == []
+    assert len(bench.run(face.events())) == 1

@@ -39,11 +39,13 @@ async def test_people_answer(
             job = await coordinator.submit("graph", Ask())
             items = await asked(http, 2)
             assert items == await printed("inbox", "--json")
+            assert items[1:] == await printed("inbox", "--json", "--job", job.id)
             assert [item["job"] for item in items] == [ids[0], job.id]
             [mine, other] = items
             for query, expected in [
                 ("assignee=ann", [mine]),
                 ("agent=graph", [other]),
+                (f"job={job.id}", [other]),
                 ("limit=1", [mine]),
                 (f"limit=1&after={mine['id']}", [other]),
             ]:
@@ -173,7 +175,8 @@ async def test_a_job_is_submitted_with_all_options(sqlite_url: str) -> None:
             assert info.due_at
             assert info.expires_at
             assert info.expires_at > info.due_at
-            assert (await http.post("/jobs", json={"agent": "plain", "payload": {}, "thread": "t"})).status_code == 409
+            other = await http.post("/jobs", json={"agent": "plain", "payload": {}, "thread": "t"})
+            assert (other.status_code, other.json()["job_id"]) == (409, info.id)
             assert (await submitted(thread="t", on_busy="queue")).reason == "thread_busy"
             late = await submitted(at="2031-05-01T09:00+02:00", deadline="2031-06-01T09:00Z")
             assert late.due_at == datetime(2031, 5, 1, 7, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""`GET /jobs/JOB/stream`: a job's live output for programs in any language, as server-sent events."""
+"""A job's live output, and what happens, for programs in any language: as server-sent events."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ async def tell(ask: Ask, ctx: bp.Context) -> Reply:
 class Reader:
     """A client, as a browser's `EventSource`."""
 
-    def __init__(self, address: str, job: str) -> None:
-        self._address, self._path = address, f"/jobs/{job}/stream"
+    def __init__(self, address: str, path: str) -> None:
+        self._address, self._path = address, path
         self.first = self.last = ""
 
     @asynccontextmanager
@@ -65,7 +65,7 @@ async def test_parts_as_they_come_and_after_a_lost_connection_the_rest(store_url
     with service_of(app, store_url) as address:
         async with serving(app, store_url) as coordinator:
             job = await coordinator.submit("tell", Ask())
-            reader = Reader(address, job.id)
+            reader = Reader(address, f"/jobs/{job.id}/stream")
             with anyio.fail_after(DEADLINE):
                 async with reader.open() as events:
                     assert [await anext(events) for _ in range(2)] == [
@@ -90,6 +90,47 @@ async def test_parts_as_they_come_and_after_a_lost_connection_the_rest(store_url
             assert (await http.get(f"/jobs/{job.id}/stream")).status_code == 401
 
 
+async def test_what_happens_from_now_on_and_after_a_lost_connection_the_rest(store_url: str) -> None:
+    with service_of(app, store_url) as address:
+        async with bp.connect(store_url, app=app) as coordinator:
+            await coordinator.submit("tell", Ask())
+            reader = Reader(address, "/events/stream?types=job.*,checkpoint.saved&after=now")
+            with anyio.fail_after(DEADLINE):
+                async with reader.open() as events, caller(address) as http:
+                    job = (await http.post("/jobs", json={"agent": "tell", "payload": {}})).json()["id"]
+                    _, told = await anext(events)
+                assert isinstance(told, dict)
+                assert (told["type"], told["subject"]) == ("batonpass.job.submitted", job)
+                await coordinator.job(job).cancel()
+                async with reader.open() as events:
+                    _, told = await anext(events)
+                assert isinstance(told, dict)
+                assert (told["type"], told["subject"]) == ("batonpass.job.canceled", job)
+            async with caller(address) as http:
+                page = (await http.get("/events", params={"after": "now"})).json()
+                assert (page["events"], page["after"]) == ([], reader.last)
+                assert (await http.get("/events/stream", params={"types": "job.done"})).status_code == 422
+                assert (await http.get("/events/stream", params={"after": "nonsense"})).status_code == 422
+
+
+async def test_events_that_are_gone_end_it(sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator:
+            for _ in range(3):
+                await (await coordinator.submit("tell", Ask())).cancel()
+            first, *_, last = [event async for event in coordinator.events()]
+            await coordinator.trim_events(keep=1)
+        with anyio.fail_after(DEADLINE):
+            async with Reader(address, f"/events/stream?after={first.cursor}").open() as events:
+                [(kind, told)] = [event async for event in events]
+            assert isinstance(told, dict)
+            async with Reader(address, f"/events/stream?after={told['after']}").open() as events:
+                _, following = await anext(events)
+    assert (kind, "are not kept any more" in told["error"]) == ("error", True)
+    assert isinstance(following, dict)
+    assert following["cursor"] == last.cursor
+
+
 async def test_what_can_not_be_read_ends_it(sqlite_url: str) -> None:
     codec = bp.Codec(encrypt={"a": b"k" * 32})
     async with bp.connect(sqlite_url, app=app, codec=codec) as coordinator, app.worker(coordinator):
@@ -97,14 +138,15 @@ async def test_what_can_not_be_read_ends_it(sqlite_url: str) -> None:
         await reached(job, bp.JobState.INPUT_REQUIRED)
     with process(sqlite_url, "--json", BATONPASS_TOKEN=TOKEN) as running:
         assert running.stdout is not None
-        reader = Reader(json.loads(running.stdout.readline())["url"], job.id)
+        reader = Reader(json.loads(running.stdout.readline())["url"], f"/jobs/{job.id}/stream")
         with anyio.fail_after(DEADLINE):
             async with reader.open() as events:
                 [(kind, told)] = [event async for event in events]
     assert (kind, "BATONPASS_ENCRYPT_KEYS" in str(told)) == ("error", True)
 
 
-async def test_a_client_that_hangs_up_leaves_nothing(redis_url: str) -> None:
+@pytest.mark.parametrize("path", ["/jobs/{}/stream", "/events/stream"])
+async def test_a_client_that_hangs_up_leaves_nothing(redis_url: str, path: str) -> None:
     """No connection to the store, and no error in the log."""
     async with bp.connect(redis_url, app=app) as coordinator:
         job = await coordinator.submit("tell", Ask())
@@ -113,7 +155,7 @@ async def test_a_client_that_hangs_up_leaves_nothing(redis_url: str) -> None:
             address = json.loads(running.stdout.readline())["url"]
 
             async def begin_and_leave() -> None:
-                async with Reader(address, job.id).open():
+                async with Reader(address, path.format(job.id)).open():
                     pass
 
             def open_files() -> int:
@@ -139,7 +181,7 @@ async def test_a_service_that_stops_hangs_up(sqlite_url: str, order: signal.Sign
         job = await coordinator.submit("tell", Ask())
     with process(sqlite_url, "--json", BATONPASS_TOKEN=TOKEN) as running:
         assert running.stdout is not None
-        reader = Reader(json.loads(running.stdout.readline())["url"], job.id)
+        reader = Reader(json.loads(running.stdout.readline())["url"], f"/jobs/{job.id}/stream")
         with anyio.fail_after(DEADLINE):
             async with reader.open() as events:
                 running.send_signal(order)

@@ -78,6 +78,9 @@ async def test_an_answer_is_an_instance_of_its_contract(agent: Any, store_url: s
                 await other.job(job.id).answer("yes")
             assert [each.id for each in await other.inbox(assignee="ann", agent="a")] == [item.id]
             assert await other.inbox(assignee="bob") == []
+            assert [each.id for each in await other.inbox(job=job.id)] == [item.id]
+            with pytest.raises(bp.BadSetup, match="give no other filter"):
+                await other.inbox(job=job.id, assignee="ann")
             await other.answer(job.id, Verdict(ok=True, why="it is"), question=item.id)
             await other.answer(item.id, Verdict(ok=True, why="it is"))  # the reply was lost
         assert (await job.result(timeout=DEADLINE)).text == "Verdict True it is"
