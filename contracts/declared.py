@@ -19,6 +19,8 @@ class AgentInfo(Listed):
     - `app` and `kind` are its app's name and the adapter that runs it.
     - `accepts` is the contract of its payload, and `schema` that contract's JSON Schema. `reads` are the older versions
       that its app upcasts.
+    - `returns` is the contract of its result, if it ends jobs, and `result_schema` that contract's JSON Schema (None if
+      an older release declared it). `hands_to` are the agents that it may hand jobs to, with what it gives them.
     - `concurrency`, `rate`, `limit_by`, `max_waiting` and `max_payload` are its limits: see `Agent`. None: no limit.
     """
 
@@ -28,6 +30,9 @@ class AgentInfo(Listed):
     accepts: ContractRef
     schema: Mapping[str, Any]
     reads: tuple[ContractRef, ...]
+    returns: ContractRef | None
+    result_schema: Mapping[str, Any] | None
+    hands_to: Mapping[str, ContractRef]
     concurrency: int | None
     rate: Rate | None
     limit_by: str | None
@@ -37,5 +42,10 @@ class AgentInfo(Listed):
     def as_dict(self) -> dict[str, Any]:
         """Its values for JSON, with contracts as text (name@version)."""
         rate = {"count": self.rate.count, "per": self.rate.per} if self.rate else None
-        reads = [str(ref) for ref in self.reads]
-        return jsonable({**vars(self), "accepts": str(self.accepts), "reads": reads, "rate": rate})
+        contracts = {
+            "accepts": str(self.accepts),
+            "reads": [str(ref) for ref in self.reads],
+            "returns": str(self.returns) if self.returns else None,
+            "hands_to": {to: str(ref) for to, ref in self.hands_to.items()},
+        }
+        return jsonable({**vars(self), **contracts, "rate": rate})

@@ -65,6 +65,8 @@ class Declaration:
     numbers: Numbers
     others: Mapping[ContractRef, Other]  # versions of what it accepts that were declared earlier
     hands_to: Mapping[str, ContractRef]
+    returns: ContractRef | None
+    result: dict[str, Any] | None  # the schema of what it returns
 
     def schema_of(self, ref: ContractRef) -> dict[str, Any]:
         """The schema of a version of what it accepts."""
@@ -332,6 +334,7 @@ def close_declaration(agent: Agent[Any], app: App, before: Declaration | None = 
     about["bounds"] = asdict(agent.bounds)
     about["numbers"] = list(numbers_of(agent))
     about["returns"] = str(contract_ref(agent.returns)) if agent.returns else None
+    about["result"] = schema_of(agent.returns) if agent.returns else None
     return pack(about, path=f"agent {agent.name!r}")
 
 
@@ -370,4 +373,6 @@ def open_declaration(data: bytes) -> Declaration:
         numbers=Numbers(*about.get("numbers", ())),
         others={parse_ref(ref): other for ref, other in open_others(about.get("others", {})).items()},
         hands_to={to: parse_ref(ref) for to, ref in about.get("hands_to", {}).items()},
+        returns=parse_ref(about["returns"]) if about.get("returns") else None,
+        result=about.get("result"),
     )

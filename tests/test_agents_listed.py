@@ -20,9 +20,16 @@ class Order(bp.Contract, name="listed.order", version=2):
 
 older, app = bp.App("shop"), bp.App("shop")
 older.agent("bill", accepts=Old, returns=Old)(lambda order: order)
-app.agent("bill", accepts=Order, returns=Order, rate=bp.Rate(5, per=60), limit_by="text", max_waiting=9)(
-    lambda given: given
-)
+app.agent(
+    "bill",
+    accepts=Order,
+    returns=Order,
+    hands_to={"archive": bp.State},
+    rate=bp.Rate(5, per=60),
+    limit_by="text",
+    max_waiting=9,
+)(lambda given: given)
+app.agent("forward", accepts=Order, hands_to={"bill": Order})(lambda given: given)
 app.agent("archive", accepts=bp.State, returns=bp.State, concurrency=2, max_payload=100)(lambda given: given)
 app.upcast(Order, from_version=1)(dict)
 
@@ -38,22 +45,26 @@ def url(store_url: str) -> str:
 
 async def test_in_python(url: str) -> None:
     async with bp.connect(url) as coordinator:
-        archive, bill = await coordinator.agents()
+        archive, bill, forward = await coordinator.agents()
     with bp.connect(url) as sync:
-        assert sync.agents() == [archive, bill]
+        assert sync.agents() == [archive, bill, forward]
     assert (archive.name, str(archive.accepts), archive.reads) == ("archive", str(bp.State.__contract_ref__), ())
     assert (archive.concurrency, archive.rate, archive.max_waiting, archive.max_payload) == (2, None, None, 100)
     assert (bill.app, bill.kind, str(bill.accepts)) == ("shop", "function", "listed.order@2")
     assert [str(ref) for ref in bill.reads] == ["listed.order@1"]
     assert bill.schema["properties"].keys() == {"text", "amount"}
+    assert (str(bill.returns), bill.result_schema) == ("listed.order@2", bill.schema)
+    assert {to: str(ref) for to, ref in bill.hands_to.items()} == {"archive": str(bp.State.__contract_ref__)}
+    assert (forward.returns, forward.result_schema) == (None, None)
     assert (bill.concurrency, bill.rate, bill.limit_by, bill.max_waiting) == (None, bp.Rate(5, per=60.0), "text", 9)
 
 
 def test_on_the_command_line(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     cli = CommandLine(url, capsys, monkeypatch)
-    heading, archive, bill = cli("agents").out.splitlines()
+    heading, archive, bill, forward = cli("agents").out.splitlines()
     assert heading.split("  ")[0] == "AGENT"
     assert archive.split()[0] == "archive"
-    assert bill.split() == ["bill", "listed.order@2", "listed.order@1", "shop", "function"]
+    assert bill.split() == ["bill", "listed.order@2", "listed.order@1", "listed.order@2", "shop", "function"]
+    assert forward.split() == ["forward", "listed.order@2", "-", "-", "shop", "function"]
     with bp.connect(url) as coordinator:
         assert cli("agents", "--json").json == [agent.as_dict() for agent in coordinator.agents()]

@@ -13,15 +13,18 @@ from .printing import print_json, print_table
 
 
 def agents(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
-    """List declared agents and what they accept. With --json also the JSON Schema of the payload, and limits."""
+    """List declared agents: what they accept and return. With --json also the JSON Schemas, handoffs and limits."""
     with opened(store, namespace) as coordinator:
         found = coordinator.agents()
     if as_json:
         print_json([agent.as_dict() for agent in found])
         return
     print_table(
-        ("AGENT", "ACCEPTS", "ALSO READS", "APP", "KIND"),
-        [(each.name, each.accepts, ", ".join(map(str, each.reads)) or "-", each.app, each.kind) for each in found],
+        ("AGENT", "ACCEPTS", "ALSO READS", "RETURNS", "APP", "KIND"),
+        [
+            (each.name, each.accepts, ", ".join(map(str, each.reads)) or "-", each.returns, each.app, each.kind)
+            for each in found
+        ],
     )
 
 
