@@ -18,7 +18,7 @@ class Schedule(Listed):
     """A schedule as it is now. `options` are the `submit` options for its jobs.
 
     `last_at` is when it was last due, and `last_job` the job submitted then. If none could be submitted, it is None and
-    `error` says why.
+    `error` says why. While it is `paused`, it is not due.
     """
 
     name: str
@@ -33,3 +33,4 @@ class Schedule(Listed):
     last_at: datetime | None
     last_job: str | None
     error: str | None
+    paused: bool = False

@@ -13,6 +13,7 @@ from ..contracts.job import OnBusy, Priority
 from ..contracts.schedule import CatchUp, Schedule
 from .calls import adrive, schedules
 from .history import History
+from .job import Job
 
 P = TypeVar("P", bound=Contract)
 
@@ -62,3 +63,16 @@ class Scheduling(History):
     async def unschedule(self, name: str) -> None:
         """Delete a schedule. Jobs it submitted stay. Raises `NotFound` if there is no such schedule."""
         await adrive(self.store, schedules.remove(name))
+
+    async def pause_schedule(self, name: str) -> None:
+        """Let a schedule rest until `resume_schedule`, also if `schedule` is called meanwhile. Raises `NotFound`."""
+        await adrive(self.store, schedules.pause(name, paused=True))
+
+    async def resume_schedule(self, name: str) -> None:
+        """Let a paused schedule go on. Times that passed meanwhile are not made up for. Raises `NotFound`."""
+        await adrive(self.store, schedules.pause(name, paused=False))
+
+    async def run_schedule(self, name: str) -> Job[Any]:
+        """Submit a schedule's job now, beside those of its times, also if it is paused. Raises `NotFound`, and like
+        `submit`."""
+        return Job(self.store, self.book, (await adrive(self.store, schedules.run(self.book, name))).id, None)

@@ -12,6 +12,7 @@ from ..contracts.guard import DEFAULT, Guard
 from ..contracts.job import OnBusy, Priority
 from ..contracts.schedule import CatchUp, Schedule
 from .calls import drive, schedules
+from .job import SyncJob
 from .sync_history import SyncHistory
 
 P = TypeVar("P", bound=Contract)
@@ -49,3 +50,15 @@ class SyncScheduling(SyncHistory):
     def unschedule(self, name: str) -> None:
         """Delete a schedule. Jobs it submitted stay. Raises `NotFound` if there is no such schedule."""
         drive(self.store, schedules.remove(name))
+
+    def pause_schedule(self, name: str) -> None:
+        """Let a schedule rest until `resume_schedule`."""
+        drive(self.store, schedules.pause(name, paused=True))
+
+    def resume_schedule(self, name: str) -> None:
+        """Let a paused schedule go on."""
+        drive(self.store, schedules.pause(name, paused=False))
+
+    def run_schedule(self, name: str) -> SyncJob[Any]:
+        """Submit a schedule's job now."""
+        return SyncJob(self.store, self.book, drive(self.store, schedules.run(self.book, name)).id, None)

@@ -1,4 +1,4 @@
-"""Commands about schedules: schedule add, list, remove."""
+"""Commands about schedules: schedule add, list, pause, resume, run, remove."""
 
 from __future__ import annotations
 
@@ -97,7 +97,42 @@ def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE
 def _row(about: Schedule) -> tuple[str | None, ...]:
     zone = ZoneInfo(about.timezone)  # of its times too, so that they look like its cron expression
     due, last = (moment(each, zone) if each else None for each in (about.next_at, about.last_at))
+    due = "paused" if about.paused else due
     return about.name, about.agent, about.cron, about.timezone, due, last, about.last_job or about.error
+
+
+@app.command()
+def pause(
+    name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
+) -> None:
+    """Let a schedule rest, until `schedule resume`."""
+    with opened(store, namespace) as coordinator:
+        coordinator.pause_schedule(name)
+    print_json({"name": name, "paused": True}) if as_json else typer.echo(f"paused {name}")
+
+
+@app.command()
+def resume(
+    name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
+) -> None:
+    """Let a paused schedule go on. Times that passed meanwhile are not made up for."""
+    with opened(store, namespace) as coordinator:
+        coordinator.resume_schedule(name)
+    print_json({"name": name, "paused": False}) if as_json else typer.echo(f"{name} goes on")
+
+
+@app.command()
+def run(
+    name: Name,
+    checked_by: CheckedBy = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Submit a schedule's job now, beside those of its times. Prints its id."""
+    with opened(store, namespace, checked_by) as coordinator:
+        job = coordinator.run_schedule(name)
+    print_json({"id": job.id}) if as_json else typer.echo(job.id)
 
 
 @app.command()

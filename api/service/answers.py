@@ -113,6 +113,14 @@ class Scheduled:
 
 
 @dataclass(frozen=True)
+class Paused:
+    """A schedule, and whether it rests."""
+
+    name: str
+    paused: bool
+
+
+@dataclass(frozen=True)
 class Unscheduled:
     """A schedule that is gone."""
 

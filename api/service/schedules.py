@@ -11,7 +11,7 @@ from batonpass.contracts.job import OnBusy, Priority
 from batonpass.contracts.schedule import CatchUp, Schedule
 from batonpass.coordinator.client import Coordinator
 
-from .answers import Scheduled, Unscheduled
+from .answers import Paused, Scheduled, Submitted, Unscheduled
 from .bodies import All, Body, Limits, Query
 from .operation import Operation
 from .refusing import answer
@@ -44,6 +44,12 @@ class ScheduleForm(Body):
     """The limits of its jobs."""
 
 
+class NamedSchedule(Body):
+    """Which schedule is meant."""
+
+    name: str
+
+
 class OneSchedule(Query):
     """Which schedule is meant."""
 
@@ -56,6 +62,9 @@ def schedule_operations(coordinator: Coordinator) -> list[Operation]:
     return [
         Operation("GET", "/schedules", ends.schedules, All, list[Schedule]),
         Operation("POST", "/schedules", ends.schedule, ScheduleForm, Scheduled),
+        Operation("POST", "/schedules/pause", ends.pause_schedule, NamedSchedule, Paused),
+        Operation("POST", "/schedules/resume", ends.resume_schedule, NamedSchedule, Paused),
+        Operation("POST", "/schedules/run", ends.run_schedule, NamedSchedule, Submitted),
         Operation("DELETE", "/schedules", ends.unschedule, OneSchedule, Unscheduled),
     ]
 
@@ -75,6 +84,20 @@ class _Schedules:
             options["guard"] = given.guard.guard
         await self._coordinator.schedule(given.name, given.agent, given.payload, **options)
         return answer(vars(Scheduled(given.name)))
+
+    async def pause_schedule(self, _: Request, given: NamedSchedule) -> Response:
+        """Let a schedule rest."""
+        await self._coordinator.pause_schedule(given.name)
+        return answer(vars(Paused(given.name, paused=True)))
+
+    async def resume_schedule(self, _: Request, given: NamedSchedule) -> Response:
+        """Let a paused schedule go on. Times that passed meanwhile are not made up for."""
+        await self._coordinator.resume_schedule(given.name)
+        return answer(vars(Paused(given.name, paused=False)))
+
+    async def run_schedule(self, _: Request, given: NamedSchedule) -> Response:
+        """Submit a schedule's job now, beside those of its times."""
+        return answer(vars(Submitted((await self._coordinator.run_schedule(given.name)).id)))
 
     async def unschedule(self, _: Request, wanted: OneSchedule) -> Response:
         """Remove a schedule. Jobs that it submitted stay."""

@@ -34,6 +34,7 @@ from ..blobs import open_blob, seal_blob
 from ..book import Book
 from ..commands import ListItems, ReadItems, WriteItems
 from ..items import SCHEDULES, ItemChange, ItemName, ItemNews, ItemPage, ItemRow
+from ..rows import JobRow
 from ..snapshots import from_ms
 from . import Call, jobs
 from .inputs import text
@@ -101,10 +102,10 @@ def put(
     contract, data = yield from book.address(agent, payload)
     given = dict(load_mapping(contract, data))
     about = {"agent": agent, "payload": given, "cron": cron, "timezone": timezone, "catch_up": catch_up}
-    sealed = seal_blob({**about, **_stored(options)}, path=f"schedule {name!r}")
     [row] = yield ReadItems((_defined(name),))
-    if row is None or row.value != sealed:
-        yield WriteItems((ItemChange(_defined(name), sealed),))
+    change = _change(name, {**about, **_stored(options)}, paused=row is not None and _is_paused(row))
+    if row is None or row.value != change.value:
+        yield WriteItems((change,))
 
 
 def _stored(options: SubmitOptions) -> dict[str, Any]:
@@ -121,12 +122,50 @@ def _stored(options: SubmitOptions) -> dict[str, Any]:
     return {"options": plain, "guard": limits}
 
 
-def remove(name: str) -> Call[None]:
-    """Delete a schedule."""
-    text(name, "schedule")
-    [row] = yield ReadItems((_defined(name),))
+def pause(name: str, *, paused: bool) -> Call[None]:
+    """Let a schedule rest, or go on from now."""
+    row, _ = yield from _read(name)
+    about = _opened(row)
+    if about.pop("paused", False) != paused:
+        yield WriteItems((_change(name, about, paused=paused),))
+
+
+def run(book: Book, name: str) -> Call[JobRow]:
+    """Submit the job of a schedule now, beside those of its times."""
+    row, noted = yield from _read(name)
+    schedule = _schedule(row, noted, row.updated)
+    options: Any = schedule.options
+    return (yield from jobs.submit(book, schedule.agent, _payload(book, schedule), options, about={"schedule": name}))
+
+
+def _change(name: str, about: Mapping[str, Any], *, paused: bool) -> ItemChange:
+    """A release that knows of no pauses can't read a schedule that is paused, and so leaves it alone."""
+    content = {**about, "paused": True} if paused else about
+    return ItemChange(_defined(name), seal_blob(content, path=f"schedule {name!r}"))
+
+
+def _is_paused(row: ItemRow) -> bool:
+    try:
+        return "paused" in _opened(row)
+    except BatonpassError:  # unreadable, so it gets replaced
+        return False
+
+
+def _opened(row: ItemRow) -> dict[str, Any]:
+    about: dict[str, Any] = open_blob(row.value, of=f"schedule {row.name.key!r}")
+    return about
+
+
+def _read(name: str) -> Call[tuple[ItemRow, ItemRow | None]]:
+    [row, noted] = yield ReadItems((_defined(text(name, "schedule")), _noted(name)))
     if row is None:
         raise NotFound(f"there is no schedule {name!r}: `batonpass schedule list` lists them")
+    return row, noted
+
+
+def remove(name: str) -> Call[None]:
+    """Delete a schedule."""
+    yield from _read(name)
     yield WriteItems((ItemChange(_defined(name), None), ItemChange(_noted(name), None)))
 
 
@@ -268,11 +307,12 @@ def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:
 @understood("a schedule")
 def _schedule(row: ItemRow, noted: ItemRow | None, now: int) -> Schedule:
     name = row.name.key
-    about: dict[str, Any] = open_blob(row.value, of=f"schedule {name!r}")
+    about = _opened(row)
     if "guard" in about:
         about["options"] = {**about["options"], "guard": Guard(**about.pop("guard"))}
     last = _last(name, noted)
-    coming = times.following(about["cron"], about["timezone"], min(_since(row, noted, now), now))
+    resting = "paused" in about
+    coming = None if resting else times.following(about["cron"], about["timezone"], min(_since(row, noted, now), now))
     return Schedule(
         name=name,
         changed_at=from_ms(row.updated),

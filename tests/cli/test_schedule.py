@@ -38,6 +38,12 @@ def test_schedules_are_made_listed_and_removed(run: CommandLine) -> None:
     assert "--expires 'soon': write seconds" in run(*add, "0 9 * * 1-5", "--expires", "soon").complaint
     assert "not a cron expression" in run(*add, "0 9").complaint
     assert "unknown" in run(*add, "* * * * *", "--timezone", "Mars").complaint
+    assert run("schedule", "pause", "morning").out == "paused morning\n"
+    assert "  paused  " in run("schedule", "list").out
+    job = run("schedule", "run", "morning").out.strip()
+    assert run("show", job, "--json").json["payload"] == run("schedule", "list", "--json").json[0]["payload"]
+    assert run("schedule", "resume", "morning", "--json").json == {"name": "morning", "paused": False}
+    assert "no schedule" in run("schedule", "pause", "evening").complaint
     assert run("schedule", "remove", "morning", "--json").json == {"name": "morning", "removed": True}
     assert "no schedule" in run("schedule", "remove", "morning").complaint
 

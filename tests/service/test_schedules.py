@@ -44,6 +44,13 @@ async def test_a_schedule_comes_and_goes(store_url: str) -> None:
                 assert listed["options"]["guard"]["hops"] == 7
                 assert (await http.post("/schedules", json={**GIVEN, "cron": "0 8 * * *"})).status_code == 200
                 assert [each["cron"] for each in (await http.get("/schedules")).json()] == ["0 8 * * *"]
+                named = {"name": GIVEN["name"]}
+                paused = await http.post("/schedules/pause", json=named)
+                assert paused.json() == {"name": GIVEN["name"], "paused": True}
+                job = (await http.post("/schedules/run", json=named)).json()["id"]
+                assert (await coordinator.job(job).info()).thread == "mornings"
+                assert (await http.post("/schedules/resume", json=named)).json()["paused"] is False
+                assert (await http.post("/schedules/run", json={"name": "none"})).status_code == 404
                 gone = await http.delete("/schedules", params={"name": GIVEN["name"]})
                 assert gone.json() == {"name": GIVEN["name"], "removed": True}
                 assert (await http.get("/schedules")).json() == []

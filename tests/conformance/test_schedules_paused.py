@@ -1,0 +1,69 @@
+"""Schedules that rest, go on, and are run besides their times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import batonpass as bp
+from batonpass.coordinator.snapshots import from_ms
+from tests.harness.bench import Bench
+
+from .test_schedules import APP, HOUR, Order, known, look, schedule, to_the_hour
+
+
+def test_a_paused_schedule_makes_no_jobs_until_it_goes_on(bench: Bench) -> None:
+    face = bench.face(APP)
+    schedule(bench)
+    bench.run(face.pause_schedule("hourly"))
+    bench.run(face.pause_schedule("hourly"))
+    [paused] = known(bench)
+    assert (paused.paused, paused.next_at) == (True, None)
+    to_the_hour(bench, 3)
+    assert look(bench).jobs == []
+    bench.run(face.resume_schedule("hourly"))
+    assert look(bench).jobs == []  # what passed meanwhile is not made up for
+    [going] = known(bench)
+    assert going == replace(paused, paused=False, next_at=going.next_at, changed_at=going.changed_at)
+    at = to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+    assert known(bench)[0].last_at == from_ms(at)
+
+
+def test_a_program_that_makes_its_schedules_again_does_not_wake_them(bench: Bench) -> None:
+    schedule(bench)
+    bench.run(bench.face(APP).pause_schedule("hourly"))
+    for size in (1, 2):  # unchanged, and changed
+        schedule(bench, payload=Order(size=size))
+        [one] = known(bench)
+        assert (one.paused, one.payload) == (True, {"size": size})
+    bench.run(bench.face(APP).unschedule("hourly"))
+    schedule(bench)
+    assert not known(bench)[0].paused
+
+
+def test_a_resumed_one_that_was_not_paused_keeps_its_missed_time(bench: Bench) -> None:
+    schedule(bench)
+    to_the_hour(bench)
+    bench.clock.advance(HOUR)
+    bench.run(bench.face(APP).resume_schedule("hourly"))
+    assert len(look(bench).jobs) == 1
+
+
+def test_a_job_besides(bench: Bench) -> None:
+    face = bench.face(APP)
+    schedule(bench, thread="t", priority="high", guard=bp.Guard(hops=7))
+    bench.run(face.pause_schedule("hourly"))
+    job = bench.job(bench.run(face.run_schedule("hourly")).id)
+    assert (job.thread, job.priority, job.state) == ("t", 1, "submitted")
+    with bench.refused(bp.ThreadBusy):
+        bench.run(face.run_schedule("hourly"))
+    assert known(bench)[0].last_job is None
+    [event] = [each for each in bench.run(face.events(job=job.id)) if each.type.endswith("submitted")]
+    assert event.data["schedule"] == "hourly"
+
+
+def test_unknown_ones(bench: Bench) -> None:
+    face = bench.face(APP)
+    for refused in (face.pause_schedule, face.resume_schedule, face.run_schedule):
+        with bench.refused(bp.NotFound, "there is no schedule 'none'"):
+            bench.run(refused("none"))
