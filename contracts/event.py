@@ -50,7 +50,8 @@ class Event(Listed):
     schedule) and `time`.
 
     `cursor` is the opaque position after this event: pass it as `after=` to continue from here. `data` depends on the
-    type: agent, hop, worker, token, checkpoint, error ... All types start with "batonpass.":
+    type: agent, hop, worker, token, checkpoint, error ... (Times in it are ms since 1970.) All types start with
+    "batonpass.":
 
     - while a job lives: job.submitted, .started, .handed_off, .suspended (it asks), .answered, .escalated, .unanswered,
       .sleeping, .fanned_out, .joined, .retrying, .released, .limited, .crashed, .redriven, .deleted

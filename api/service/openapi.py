@@ -19,7 +19,8 @@ _Schema: TypeAlias = dict[str, Any]
 
 _ABOUT = """What a Batonpass store holds: jobs, the questions they ask, their checkpoints, and what happens.
 
-Times are text in UTC. Durations are seconds. What JSON lacks (NaN, bytes) is text."""
+Times are text in UTC. (In the `data` of events, they are ms since 1970.) Durations are
+seconds. What JSON lacks (NaN, bytes) is text."""
 _CONTRACT = {"type": "string", "description": "A contract's name and version.", "examples": ["desk.notes@1"]}
 _ERROR = {
     "type": "object",

@@ -26,6 +26,7 @@ SERVER_SENT = "text/event-stream"
 # Seconds between signs of life, while the job streams nothing: proxies hang up on silent connections, many after a
 # minute (nginx's proxy_read_timeout). It is sse-starlette's own default.
 _ALIVE = 15
+_END_OF_LINE = "\n"  # so that what a shell script cuts out of a line is usable
 _LAST_WORDS = 1.0  # seconds in which a stream ends once the service stops
 
 
@@ -35,6 +36,7 @@ def streaming(sent: AsyncGenerator[ServerSentEvent]) -> EventSourceResponse:
     return EventSourceResponse(
         _until(stopping, sent),
         ping=_ALIVE,
+        sep=_END_OF_LINE,
         shutdown_event=stopping,
         shutdown_grace_period=_LAST_WORDS,
     )
@@ -45,8 +47,8 @@ async def parts_of(job: Job[Any], after: str) -> AsyncGenerator[ServerSentEvent]
     try:
         async with aclosing(job.parts(after=after)) as parts:
             async for part in parts:
-                yield ServerSentEvent(_json(part.data), id=part.cursor)
-        yield ServerSentEvent(_json({"id": job.id, "state": (await job.info()).state}), event="end")
+                yield _event(part.data, id=part.cursor)
+        yield _event({"id": job.id, "state": (await job.info()).state}, event="end")
     except BatonpassError as error:
         yield _failure(error)
 
@@ -58,7 +60,7 @@ async def events_of(coordinator: Coordinator, wanted: Events) -> AsyncGenerator[
     try:
         async with aclosing(cast("AsyncGenerator[Event]", found)) as events:
             async for event in events:
-                yield ServerSentEvent(_json(asdict(event)), id=event.cursor)
+                yield _event(asdict(event), id=event.cursor)
     except (Rewound, Trimmed, Corrupted) as gap:
         yield _failure(passed_over(gap))
     except BatonpassError as error:
@@ -67,7 +69,7 @@ async def events_of(coordinator: Coordinator, wanted: Events) -> AsyncGenerator[
 
 def _failure(error: BatonpassError) -> ServerSentEvent:
     problem = problem_of(error)
-    return ServerSentEvent(_json({"error": problem.text, **problem.more}), event="error")
+    return _event({"error": problem.text, **problem.more}, event="error")
 
 
 async def _until(stopping: anyio.Event, sent: AsyncGenerator[ServerSentEvent]) -> AsyncGenerator[ServerSentEvent]:
@@ -90,5 +92,5 @@ async def _until(stopping: anyio.Event, sent: AsyncGenerator[ServerSentEvent]) -
             await sent.aclose()
 
 
-def _json(value: object) -> str:
-    return as_json(value, no_number="strings").decode()
+def _event(value: object, *, id: str | None = None, event: str | None = None) -> ServerSentEvent:
+    return ServerSentEvent(as_json(value, no_number="strings").decode(), id=id, event=event, sep=_END_OF_LINE)

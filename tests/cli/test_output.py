@@ -58,7 +58,7 @@ def test_every_command_has_json_and_help(cli: CommandLine) -> None:
     ("words", "completed"),
     [
         (("sub",), {"submit"}),
-        (("schedule", ""), {"add", "list", "remove"}),
+        (("schedule", ""), {"add", "list", "pause", "remove", "resume", "run"}),
         (("submit", "--prio"), {"--priority"}),
         (("--json", "jobs", "--state", "c"), {"completed", "canceled"}),
     ],

@@ -79,7 +79,7 @@ async def test_parts_as_they_come_and_after_a_lost_connection_the_rest(store_url
                     assert [event async for event in events] == [("end", {"id": job.id, "state": "completed"})]
         async with caller(address) as http:
             whole = await http.get(f"/jobs/{job.id}/stream")
-            assert (whole.text.count("data: "), whole.text.count("event: ")) == (4, 1)
+            assert (whole.text.count("data: "), whole.text.count("event: "), "\r" in whole.text) == (4, 1, False)
             assert (await http.get(f"/jobs/{job.id}/stream", params={"after": reader.last})).text.count("id: ") == 0
             again = {"last-event-id": reader.last}  # as an EventSource that connects again to the address it was given
             told = await http.get(f"/jobs/{job.id}/stream", params={"after": reader.first}, headers=again)
