@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
-from ..coordinator.commands import EFFECT, OUTCOME, PART, STEP
+from ..coordinator.commands import EFFECT, OUTCOME, STEP
+from ..coordinator.marks import PERHAPS, SURE, left_to, mark
 from ..coordinator.session import Parts
 
 _EFFECTS = OUTCOME.removeprefix(STEP)  # what an effect's key begins with among the steps'
 
 
-def with_parts(
-    records: Mapping[str, Any], parts: Parts | None, given: str, journal: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """Journal records, and for each of a step or an effect one that says whose it is: the part that runs here, or which
-    gave its context to the code that runs here, or any of those that run."""
+def with_marks(records: Mapping[str, Any], parts: Parts | None, given: str) -> Mapping[str, Any]:
+    """Journal records, and marks on those of steps and effects that say whose they are: the part's that runs here, or
+    which gave its context to the code that runs here, or any of those that run."""
     if parts is None:
         return records
-    theirs = [key for key in records if key.startswith((STEP, EFFECT))]
-    return {**records, **_marked(theirs, parts, _part(parts, given), journal)}
+    return {**records, **_marks([key for key in records if key.startswith((STEP, EFFECT))], _part(parts, given))}
 
 
 def found(full: str, parts: Parts | None, given: str, journal: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,21 +26,19 @@ def found(full: str, parts: Parts | None, given: str, journal: Mapping[str, Any]
     if parts is None:
         return {}
     part = _part(parts, given)
-    keys = [STEP + full, *([EFFECT + full.removeprefix(_EFFECTS)] if full.startswith(_EFFECTS) else [])]
-    others = [key for key in keys if key in journal and not part <= _known(key, journal)]
-    return _marked(others, parts, part, journal)
+    keys = [key for key in (STEP + full, *_start(full)) if key in journal and not part <= left_to(key, journal)]
+    return {name: said for name, said in _marks(keys, part).items() if name not in journal}
 
 
-def _part(parts: Parts, given: str) -> set[str]:
-    return set((parts.here() or given or parts.likely()).split())
+def _start(full: str) -> list[str]:
+    """The key of the record that an effect has started, if this is the key of an effect among the steps'."""
+    return [EFFECT + full.removeprefix(_EFFECTS)] if full.startswith(_EFFECTS) else []
 
 
-def _marked(keys: Iterable[str], parts: Parts, part: set[str], journal: Mapping[str, Any]) -> dict[str, Any]:
-    """Records that say whose these are. Those whose they were stay only if they still run: the others have ended."""
-    running = set(parts.likely().split())
-    return {PART + key: " ".join(sorted(part | (running & _known(key, journal)))) for key in keys}
+def _part(parts: Parts, given: str) -> Set[str]:
+    return frozenset((parts.here() or given or parts.likely()).split())
 
 
-def _known(key: str, journal: Mapping[str, Any]) -> set[str]:
-    known: str = journal.get(PART + key, "")
-    return set(known.split())
+def _marks(keys: Iterable[str], part: Set[str]) -> dict[str, str]:
+    said = SURE if len(part) == 1 else PERHAPS
+    return {mark(each, key): said for key in keys for each in part}

@@ -35,7 +35,7 @@ from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
 from .answered import answer_of, question_of
 from .budget import Budget
-from .parts import with_parts
+from .parts import with_marks
 from .trouble import Troubles
 
 if TYPE_CHECKING:
@@ -212,13 +212,13 @@ class LeaseSession:
 
     def record(self, records: Mapping[str, Any], *, part: str = "") -> None:
         """Commit journal records. `part` is the agent's part whose they are, unless the code here is one's."""
-        records = {**with_parts(records, self.parts, part, self._journal), **self.budget.news}
+        records = {**with_marks(records, self.parts, part), **self.budget.news}
         self.write(Record(self.fence, packed(records)))
         self._recorded(records)
 
     async def arecord(self, records: Mapping[str, Any], *, part: str = "") -> None:
         """`record` for async code."""
-        records = {**with_parts(records, self.parts, part, self._journal), **self.budget.news}
+        records = {**with_marks(records, self.parts, part), **self.budget.news}
         await self.awrite(Record(self.fence, packed(records)))
         self._recorded(records)
 

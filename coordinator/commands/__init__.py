@@ -23,8 +23,9 @@ from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     EFFECT,
+    LEFT,
+    MARK,
     OUTCOME,
-    PART,
     SPENT,
     STEP,
     Adopt,
@@ -92,8 +93,9 @@ Saving: TypeAlias = Save | HandOff | Complete | Suspend | Sleep | Spawn
 
 __all__ = [
     "EFFECT",
+    "LEFT",
+    "MARK",
     "OUTCOME",
-    "PART",
     "READING",
     "SPENT",
     "STEP",

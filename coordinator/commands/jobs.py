@@ -116,8 +116,11 @@ STEP = "step/"
 EFFECT = "effect/"
 # Those that have an effect's outcome, as a step's.
 OUTCOME = f"{STEP}effect:"
-# Those that say which parts of its agent have recorded or found a step or an effect: this, and that one's key.
-PART = "part/"
+# Those that say that a part of its agent has recorded or found a step or an effect: this, the part, and that one's key.
+MARK = "mark/"
+# Those that name the parts of which a step or an effect perhaps is that an earlier visit has left: this, and its key.
+# (Older releases wrote these for all parts.)
+LEFT = "part/"
 
 
 @dataclass(slots=True)  # as NewCheckpoint

@@ -20,7 +20,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from ....contracts.checkpoint import Snapshot
-from ....coordinator.commands import EFFECT, OUTCOME, PART
+from ....coordinator.marks import carried
 from ....coordinator.session import Session
 from ..configs import config_of
 from ..internals import ERROR_SOURCE_NODE
@@ -109,14 +109,8 @@ class Progress:
         return {**tip.frame, "untold": True} if untold else dict(tip.frame)
 
     def recorded(self, tasks: Set[str]) -> dict[str, Any]:
-        """The steps and effects of these tasks of the graph, and whose they are. If that could be one of several tasks,
-        those that are perhaps theirs, too: to do an effect twice is worse than to find an old one."""
-        journal = self._session.journal
-        parts = {k: part for k, part in journal.items() if k.startswith(PART) and not tasks.isdisjoint(part.split())}
-        keys = [key.removeprefix(PART) for key in parts]
-        # A redrive may have told outcomes of effects, and does not know whose they are.
-        told = [OUTCOME + key.removeprefix(EFFECT) for key in keys if key.startswith(EFFECT)]
-        return parts | {key: journal[key] for key in (*keys, *told) if key in journal}
+        """The steps and effects of these tasks of the graph, and perhaps of these, and whose they are."""
+        return carried(self._session.journal, tasks)
 
     def last_again(self) -> Snapshot | None:
         """The last checkpoint again, with the states of parts that keep theirs, for the job's next visit. None if there
