@@ -1,5 +1,5 @@
 """Nodes that share a step or an effect, at the same moment: each has found it, and finds it again when it begins again
-in a later visit (`memory="job"`)."""
+in a later visit (`memory="job"`). None gets a result before that is recorded."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import anyio
 import pytest
 from langgraph.graph import START, StateGraph
 
 import batonpass as bp
-from batonpass.coordinator.commands import Record
+from batonpass.coordinator.commands import Record, Save
 
 from ..apps.langgraph_app import Notes, Topic, Words
 from ..apps.langgraph_kit import passed_on, returning
+from ..workers.held import Held
 from ..workers.serving import DEADLINE, serving
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -44,41 +44,12 @@ async def ran(factory: Callable[..., Any], url: str) -> list[str]:
         return (await job.result(timeout=DEADLINE)).notes
 
 
-class Held:
-    """Journal writes that are held back, and in which order they go on to the store."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, url: str, which: Callable[[Record], bool]) -> None:
-        self.asked, self.returned, self.allowed = 0, 0, 0
-        self._changed = asyncio.Condition()
-        with bp.connect(url) as coordinator:
-            kind = type(coordinator.store)
-        ask = kind.acall
-
-        async def acall(store: Any, command: Any) -> Any:
-            if not isinstance(command, Record) or not which(command):
-                return await ask(store, command)
-            turn = self.asked
-            await self.set("asked", turn + 1)
-            await self.until(lambda: self.allowed > turn)
-            await ask(store, command)
-            await self.set("returned", self.returned + 1)
-            return None
-
-        monkeypatch.setattr(kind, "acall", acall)
-
-    async def set(self, name: str, number: int) -> None:
-        async with self._changed:
-            setattr(self, name, number)
-            self._changed.notify_all()
-
-    async def until(self, so: Callable[[], bool]) -> None:
-        with anyio.fail_after(DEADLINE):
-            async with self._changed:
-                await self._changed.wait_for(so)
+def only_marks(command: Record | Save) -> bool:
+    return bool(command.records) and all(key.startswith(("mark/", "part/")) for key in command.records)
 
 
-def only_marks(command: Record) -> bool:
-    return all(key.startswith(("mark/", "part/")) for key in command.records)
+def has_step(command: Record | Save) -> bool:
+    return any(key.startswith("step/") for key in command.records)
 
 
 @pytest.mark.parametrize("kind", ["effect", "step"])
@@ -112,3 +83,38 @@ async def test_of_two_nodes_that_find_it_at_once_none_is_forgotten(
 
     assert sorted(await ran(desk, store_url)) == ["other", "x back"]
     assert DONE == {"once": 1}
+
+
+@pytest.mark.parametrize("kind", ["effect", "step"])
+async def test_a_result_is_not_returned_before_it_is_recorded_and_is_the_finders_too(
+    kind: str, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(monkeypatch, store_url, lambda command: has_step(command) and not DONE["passed on"])
+    recorded: list[int] = []
+
+    async def first(state: Any) -> Any:
+        await shared(kind)
+        return {"notes": ["first"]}
+
+    async def delegate(state: Any) -> Any:
+        if not DONE["passed on"]:
+            await held.until(lambda: held.asked == 1)
+            async with asyncio.TaskGroup() as tasks:
+                finds = tasks.create_task(shared(kind))
+                finds.add_done_callback(lambda _: recorded.append(held.returned))
+                waits = tasks.create_task(held.until(lambda: held.asked == 2))  # for the store, as the first one does
+                await asyncio.wait([finds, waits], return_when=asyncio.FIRST_COMPLETED)
+                await held.set("allowed", 10)
+                await held.set("asked", 2)
+            DONE["passed on"] += 1
+        else:
+            await shared(kind)
+        return {"notes": [passed_on("x")]}
+
+    def desk() -> Any:
+        made = StateGraph(Words).add_node("first", first).add_node("delegate", delegate)
+        return made.add_edge(START, "first").add_edge(START, "delegate")
+
+    assert sorted(await ran(desk, store_url)) == ["first", "x back"]
+    assert recorded[0] >= 1
+    assert DONE["once"] == 1

@@ -25,7 +25,7 @@ from .asking import asking, elsewhere
 from .effects import Act, Unsure, effecting
 from .fan_out import Joining, joining
 from .sleeping import sleep
-from .steps import Pause, Steps
+from .steps import Pause, Recorded, Steps
 
 if TYPE_CHECKING:
     from ...contracts.transcript import Transcript
@@ -203,9 +203,9 @@ class BaseContext:
         begun = start_of(self._session.journal, key)  # perhaps by an older release, which made other keys
         return begun.about if begun else f"{self._session.effects}.{self.hop}.{key}"
 
-    def _found(self, full: str) -> dict[str, Any]:
-        """What to record if a step or an effect is recorded already."""
-        return found(full, self._session.parts, self._part, self._session.journal)
+    def _found(self, full: str, recorded: Recorded) -> dict[str, Any]:
+        """What to record before the result of a step or an effect is used that was not called here first."""
+        return recorded.missing(full) | found(full, self._session.parts, self._part, self._session.journal)
 
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
         if unsure == "ask" and self._agent.kind != "function":

@@ -28,7 +28,7 @@ from .asking import terms_of
 from .base import BaseContext
 from .counted import Later
 from .effects import Act, Ask, Commit, Found, Perform, Record, TakeBack, Unsure
-from .steps import check_function, refuse_async
+from .steps import Recorded, check_function, refuse_async
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Contract)
@@ -44,7 +44,7 @@ class SyncContext(BaseContext):
         refuse_async(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
-            self._note(full)
+            self._note(full, recorded)
             result: T = recorded.result
             return result
         try:
@@ -109,21 +109,22 @@ class SyncContext(BaseContext):
             elif isinstance(asked, Commit):
                 self._commit(asked.full, asked.digest, asked.result)
             elif isinstance(asked, Found):
-                self._note(asked.full)
+                self._note(asked.full, asked.recorded)
 
         result: T = follow(self._effecting(key, [args, kwargs], unsure), act)
         return result
 
-    def _note(self, full: str) -> None:
-        if records := self._found(full):
-            self._session.record(records)
+    def _note(self, full: str, recorded: Recorded) -> None:
+        if records := self._found(full, recorded):
+            self._session.record(records, part=self._part)
+            recorded.stored = True
 
     def _commit(self, full: str, digest: bytes | None, result: Any) -> None:
-        snapshot, records = self._steps.finish(full, digest, result)
-        if snapshot is not None:
-            self._session.save(snapshot, records=records)
-        else:
-            self._session.record(records, part=self._part)
+        with self._steps.finishing(full, digest, result) as (snapshot, records):
+            if snapshot is not None:
+                self._session.save(snapshot, records=records)
+            else:
+                self._session.record(records, part=self._part)
 
     def _let_others(self) -> None:
         self._steps.turn.release()
@@ -176,7 +177,7 @@ class Context(BaseContext):
         check_function(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
-            await self._note(full)
+            await self._note(full, recorded)
             return recorded.result
         try:
             with call_span(self._session, "step", name):
@@ -299,7 +300,7 @@ class Context(BaseContext):
             elif isinstance(asked, Commit):
                 await self._commit(asked.full, asked.digest, asked.result)
             elif isinstance(asked, Found):
-                await self._note(asked.full)
+                await self._note(asked.full, asked.recorded)
 
         return await afollow(self._effecting(key, [args, kwargs], unsure), act)
 
@@ -311,16 +312,17 @@ class Context(BaseContext):
             with CancelScope(shield=True):
                 await self._steps.tasks_turn.acquire()
 
-    async def _note(self, full: str) -> None:
-        if records := self._found(full):
-            await self._session.arecord(records)
+    async def _note(self, full: str, recorded: Recorded) -> None:
+        if records := self._found(full, recorded):
+            await self._session.arecord(records, part=self._part)
+            recorded.stored = True
 
     async def _commit(self, full: str, digest: bytes | None, result: Any) -> None:
-        snapshot, records = self._steps.finish(full, digest, result)
-        if snapshot is not None:
-            await self._session.asave(snapshot, records=records)
-        else:
-            await self._session.arecord(records, part=self._part)
+        with self._steps.finishing(full, digest, result) as (snapshot, records):
+            if snapshot is not None:
+                await self._session.asave(snapshot, records=records)
+            else:
+                await self._session.arecord(records, part=self._part)
 
 
 async def _called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from ...contracts.raised import described
 from ..doubt import Started, changed, noted, start_of, unknown
 from ..session import LeaseSession
 from .counted import Later
-from .steps import Steps, same
+from .steps import Recorded, Steps, same
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
 # The number of the next question about an effect: an answer only concerns the attempts before it.
@@ -40,9 +40,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Note that this code has found the outcome, which perhaps another part of the agent had recorded."""
+    """Note that this code has found the outcome, which perhaps another part of the agent has recorded, or still
+    does."""
 
     full: str
+    recorded: Recorded
 
 
 class TakeBack(Record):
@@ -111,7 +113,7 @@ def effecting(
         raise BadSetup(f"ctx.effect(unsure={unsure!r}): use 'stop', 'ask' or 'repeat'")
     full, digest, recorded = steps.begin("effect", key, arguments)
     if recorded is not None:
-        yield Found(full)
+        yield Found(full, recorded)
         return recorded.result
     if key in steps.effects:
         raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")

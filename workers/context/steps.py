@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Generator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import inf
@@ -29,12 +30,19 @@ _OTHERS = ("ask", "effect", "fan_out")
 _SIGNS = re.compile(r"[\\#:]")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Recorded:
-    """A finished step: its result, and the digest of its arguments (None: any)."""
+    """A finished step: its result, the digest of its arguments (None: any), and whether its record is known to be
+    stored. If it is not, it is on its way, or could not be written."""
 
     digest: bytes | None
     result: Any
+    stored: bool = True
+
+    def missing(self, full: str) -> dict[str, Any]:
+        """The record, unless it is stored. Whoever finds the step writes it, too, before the result is used: nobody has
+        to wait for another's write, which may fail."""
+        return {} if self.stored else {STEP + full: [self.digest, self.result]}
 
 
 class Pause(BaseException):
@@ -177,11 +185,15 @@ class Steps:
         """The step is no longer running."""
         self._running.discard(name)
 
-    def finish(self, full: str, digest: bytes | None, result: Any) -> tuple[Snapshot | None, dict[str, Any]]:
-        """Note a result. Returns what to commit for it: a plain function's snapshot, and journal records."""
+    @contextmanager
+    def finishing(
+        self, full: str, digest: bytes | None, result: Any
+    ) -> Generator[tuple[Snapshot | None, dict[str, Any]]]:
+        """Note a result. Gives what to commit for it in the block: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
-        self._done[full] = Recorded(digest, result)
-        return self.snapshot(full) if self._own_state else None, {STEP + full: [digest, result]}
+        done = self._done[full] = Recorded(digest, result, stored=False)
+        yield self.snapshot(full) if self._own_state else None, done.missing(full)
+        done.stored = True
 
     def snapshot(self, step: str, asking: tuple[str, bytes | None] | None = None) -> Snapshot:
         """All recorded steps, and until when sleeps last, as a plain function's state, and the question that waits for
