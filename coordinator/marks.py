@@ -26,6 +26,11 @@ def left_to(key: str, journal: Mapping[str, Any]) -> Set[str]:
     return frozenset(parts.split())
 
 
+def is_marked(key: str, journal: Mapping[str, Any]) -> bool:
+    """Whether a part surely or perhaps recorded or found a record in this visit, or surely in an earlier one."""
+    return any(name.startswith(MARK) and name.partition(" ")[2] == key for name in [*journal])
+
+
 def carried(journal: Mapping[str, Any], parts: Set[str]) -> dict[str, Any]:
     """The steps and effects of these parts, and whose they are, for a later visit. If one could be theirs or others',
     it is there, too: to do an effect twice is worse than to find an old one."""
@@ -39,7 +44,7 @@ def carried(journal: Mapping[str, Any], parts: Set[str]) -> dict[str, Any]:
     keys = dict.fromkeys(key for _, key, _ in theirs)
     # A redrive may have told outcomes of effects, and does not know whose they are.
     told = [OUTCOME + key.removeprefix(EFFECT) for key in keys if key.startswith(EFFECT)]
-    return found | {key: journal[key] for key in (*keys, *told) if key in journal}
+    return found | {key: journal[key] for key in (*keys, *told) if journal.get(key)}
 
 
 def _marks(journal: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

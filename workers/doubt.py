@@ -35,13 +35,18 @@ def start_of(journal: Mapping[str, Any], key: str) -> Started | None:
     return Started(*record) if record else None
 
 
+def about_of(session: LeaseSession, key: str, start: Started | None) -> str:
+    """An effect's idempotency key. If it has started, perhaps an older release or an earlier hop has made it."""
+    return start.about if start else f"{session.effects}.{session.hop}.{key}"
+
+
 def in_doubt(session: LeaseSession, *, over: bool = False) -> list[str]:
     """What to do about each effect that may have happened, and must not happen again. `over`: the agent would not call
     it again."""
     state = session.checkpoint.state if session.checkpoint else None
     told = cast("dict[str, Any]", state) if isinstance(state, dict) else {}  # a redrive may have told the outcome
     keys = [key.removeprefix(EFFECT) for key in session.journal if key.startswith(EFFECT)]
-    open_ = [key for key in keys if OUTCOME + key not in session.journal and _STATE + key not in told]
+    open_ = [key for key in keys if not session.journal.get(OUTCOME + key) and _STATE + key not in told]
     starts = [(key, start_of(session.journal, key)) for key in open_]
     return [unknown(start.about, key, over=over) for key, start in starts if start and not start.repeats]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from ..coordinator.commands import EFFECT, OUTCOME, STEP
-from ..coordinator.marks import PERHAPS, SURE, left_to, mark
+from ..coordinator.marks import PERHAPS, SURE, is_marked, left_to, mark
 from ..coordinator.session import Parts
 
 _EFFECTS = OUTCOME.removeprefix(STEP)  # what an effect's key begins with among the steps'
@@ -28,6 +28,16 @@ def found(full: str, parts: Parts | None, given: str, journal: Mapping[str, Any]
     part = _part(parts, given)
     keys = [key for key in (STEP + full, *_start(full)) if key in journal and not part <= left_to(key, journal)]
     return {name: said for name, said in _marks(keys, part).items() if name not in journal}
+
+
+def is_anothers(full: str, parts: Parts | None, given: str, journal: Mapping[str, Any]) -> bool:
+    """Whether a step or an effect is only there because it is perhaps that of a part which goes on from an earlier
+    visit, and it can't be that of the part that runs here."""
+    if parts is None or not journal.get(STEP + full):
+        return False
+    part, keys = _part(parts, given), [key for key in (STEP + full, *_start(full)) if journal.get(key)]
+    left = [left_to(key, journal) for key in keys]
+    return all(each and part.isdisjoint(each) for each in left) and not any(is_marked(key, journal) for key in keys)
 
 
 def _start(full: str) -> list[str]:

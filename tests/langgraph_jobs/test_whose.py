@@ -107,6 +107,52 @@ async def test_if_a_thread_may_be_of_either_node_nothing_is_done_again() -> None
     assert times(1, "first", "second 0", "second 1") == DONE
 
 
+def by_rounds(ctx: bp.Context, call: Callable[[bp.SyncContext, int], Any]) -> Any:
+    """Two nodes, of which the first one calls with the round's number, in a thread that may be of either. The second
+    one passes the job on, and the graph comes back to both."""
+    began = [threading.Event() for _ in range(3)]
+
+    def first(state: Any) -> Any:
+        number = len(state.get("notes", ()))
+        assert began[number].wait(DEADLINE)
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(call, ctx.sync, number).result()
+        if (number, ctx.attempt) == (1, 1):
+            raise ValueError("the next attempt finds what this one did")
+
+    def second(state: Any) -> Any:
+        number = len(state.get("notes", ()))
+        began[number].set()
+        return {"notes": [passed_on(f"round {number}")]}
+
+    made = StateGraph(Words).add_node("first", first).add_node("second", second)
+    made.add_node("again", lambda state: {}).add_edge(START, "first").add_edge(START, "second")
+    made.add_edge(["first", "second"], "again")
+    return made.add_conditional_edges(
+        "again", lambda state: END if len(state["notes"]) > 2 else ["first", "second"], ["first", "second", END]
+    )
+
+
+def fetch(ctx: bp.SyncContext, number: int) -> None:
+    ctx.step("fetch", done, f"fetch {number}", key="f")
+
+
+def pay(ctx: bp.SyncContext, number: int) -> None:
+    def paying(what: str) -> None:
+        done(what)
+        done(ctx.effect_key("pay"))
+
+    ctx.effect("pay", paying, f"pay {number}")
+
+
+@pytest.mark.parametrize("call", [fetch, pay])
+async def test_a_node_that_calls_with_other_arguments_in_a_later_visit_does_that_anew(call: Any) -> None:
+    """What was perhaps the waiting node's is still there, but is not taken for this node's. (It was, and failed.)"""
+    assert await ran(lambda ctx: by_rounds(ctx, call)) == [f"round {number} back" for number in range(3)]
+    assert {what for what in DONE if " " in what} == {f"{call.__name__} {number}" for number in range(3)}
+    assert set(DONE.values()) == {1}
+
+
 @pytest.mark.parametrize("saver", [None, InMemorySaver], ids=["", "own saver"])
 @pytest.mark.parametrize("names", [{}, {"checkpoint_ns": ""}], ids=["", "namespace"])
 async def test_nor_is_what_a_graph_did_that_a_node_runs_on_another_thread(saver: Any, names: dict[str, str]) -> None:

@@ -18,7 +18,7 @@ from ...contracts.handoff import Handoff
 from ...contracts.inbox import AskTerms
 from ...contracts.job import Lease
 from ...coordinator.calls.inputs import milliseconds
-from ..doubt import start_of
+from ..doubt import about_of, start_of
 from ..parts import found
 from ..session import LeaseSession
 from .asking import asking, elsewhere
@@ -200,8 +200,7 @@ class BaseContext:
     def effect_key(self, key: str) -> str:
         """The idempotency key to give to an effect's outside service. It is the same for each attempt, and for a child
         of a fan-out that is made again."""
-        begun = start_of(self._session.journal, key)  # perhaps by an older release, which made other keys
-        return begun.about if begun else f"{self._session.effects}.{self.hop}.{key}"
+        return about_of(self._session, key, start_of(self._session.journal, key))
 
     def _found(self, full: str, recorded: Recorded) -> dict[str, Any]:
         """What to record before the result of a step or an effect is used that was not called here first."""
@@ -210,7 +209,7 @@ class BaseContext:
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
         if unsure == "ask" and self._agent.kind != "function":
             raise BadSetup(f"ctx.effect(unsure='ask') is for plain functions: this is an agent of {self._agent.kind}")
-        return effecting(self._steps, self._session, self.effect_key(key), key, arguments, unsure)
+        return effecting(self._steps, self._session, key, arguments, unsure, self._part)
 
     def _asking(self, question: Any, terms: AskTerms, key: str | None = None) -> Generator[Act, Any, Any]:
         if self._agent.kind != "function":

@@ -42,7 +42,7 @@ class SyncContext(BaseContext):
     def step(self, name: str, fn: Callable[..., T], /, *args: Any, key: str | None = None, **kwargs: Any) -> T:
         """Run `fn(*args, **kwargs)` and record its result: see `Context.step`."""
         refuse_async(f"step {name!r}", fn)
-        full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
+        full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True, part=self._part)
         if recorded is not None:
             self._note(full, recorded)
             result: T = recorded.result
@@ -175,7 +175,7 @@ class Context(BaseContext):
         the recorded result, also in the same run. Raises `StepMismatch` if the step was recorded with other arguments.
         """
         check_function(f"step {name!r}", fn)
-        full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
+        full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True, part=self._part)
         if recorded is not None:
             await self._note(full, recorded)
             return recorded.result

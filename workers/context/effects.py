@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias, cast
 from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
 from ...contracts.raised import described
-from ..doubt import Started, changed, noted, start_of, unknown
+from ..doubt import Started, about_of, changed, noted, start_of, unknown
+from ..parts import is_anothers
 from ..session import LeaseSession
 from .counted import Later
 from .steps import Recorded, Steps, same
@@ -101,17 +102,17 @@ Act: TypeAlias = Record | Found | Perform | Ask | Commit | Later
 def effecting(
     steps: Steps,
     session: LeaseSession,
-    about: str,
     key: str,
     arguments: object,
     unsure: Unsure,
+    part: str,
 ) -> Generator[Act, Any, Any]:
-    """Run an effect, and return its outcome. `about` is its idempotency key."""
+    """Run an effect, and return its outcome. `part` is the agent's part whose it is, unless the code here is one's."""
     if not key:
         raise BadSetup("ctx.effect needs a key that is unique in this hop")
     if unsure not in ("stop", "ask", "repeat"):
         raise BadSetup(f"ctx.effect(unsure={unsure!r}): use 'stop', 'ask' or 'repeat'")
-    full, digest, recorded = steps.begin("effect", key, arguments)
+    full, digest, recorded = steps.begin("effect", key, arguments, part=part)
     if recorded is not None:
         yield Found(full, recorded)
         return recorded.result
@@ -120,7 +121,9 @@ def effecting(
     steps.effects.add(key)
     try:
         steps.check()  # again: what waits for those under way has seen this one, or keeps it from starting
-        start = start_of(session.journal, key)
+        anothers = is_anothers(full, session.parts, part, session.journal)
+        start = None if anothers else start_of(session.journal, key)
+        about = about_of(session, key, start)
         if start is not None:
             if unsure != "stop" and start.digest is not None and not same(start.digest, digest, arguments):
                 raise Ambiguous(changed(about, key))
@@ -130,7 +133,8 @@ def effecting(
                 yield Commit(full, digest, result)
                 return result
         if start is None or start.repeats != (unsure == "repeat"):
-            yield from _announced(key, Started(about, digest, unsure == "repeat"), start)
+            over = steps.voided(full) if anothers else {}
+            yield from _announced(key, Started(about, digest, unsure == "repeat"), start, over)
         try:
             result = yield from _performed(key, start if unsure == "repeat" else None)
         except Exception as error:
@@ -148,10 +152,11 @@ def _ambiguous(about: str, key: str, error: Exception) -> Ambiguous:
     return Ambiguous(unknown(about, key, before=f" (the error was {described(error)})"))
 
 
-def _announced(key: str, start: Started, before: Started | None) -> Generator[Act, Any, None]:
-    """Record that the effect starts. `before` is how it started in an earlier attempt."""
+def _announced(key: str, start: Started, before: Started | None, over: dict[str, Any]) -> Generator[Act, Any, None]:
+    """Record that the effect starts. `before` is how it started in an earlier attempt. `over` takes back another
+    part's outcome."""
     try:
-        yield Record(noted(key, start))
+        yield Record(noted(key, start) | over)
     except (OverBudget, CancelledError):  # the record may be written, but nothing has begun
         yield TakeBack(noted(key, before))
         raise

@@ -24,6 +24,7 @@ from ...contracts.upcasting import before_upcast
 from ...coordinator.commands import STEP
 from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
+from ..parts import is_anothers
 
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
@@ -86,7 +87,7 @@ class Steps:
         records = {key: value for key, value in session.journal.items() if key.startswith(STEP)}
         # If the state was edited before the job was redriven, it counts, even if it has results that no step returned.
         held: dict[str, Any] = session.checkpoint.state if own_state and session.checkpoint else {}
-        done = {key.removeprefix(STEP): value for key, value in records.items()}
+        done = {key.removeprefix(STEP): value for key, value in records.items() if value is not None}
         self._done = {key: Recorded(None, result) for key, result in held.items()}
         for key, (digest, result) in done.items():
             # An unedited result is taken from the journal, because later steps were recorded with that as argument. An
@@ -133,11 +134,12 @@ class Steps:
         return self._own_state
 
     def begin(
-        self, name: str, key: str | None, arguments: object, *, users: bool = False
+        self, name: str, key: str | None, arguments: object, *, users: bool = False, part: str = ""
     ) -> tuple[str, bytes, Recorded | None]:
         """Enter a step. Returns its key, its arguments' digest, and its record if it is done.
 
-        `users` means that a user named it. Raises if this run must stop.
+        `users` means that a user named it. `part` is the agent's part whose it is, unless the code here is one's.
+        Raises if this run must stop.
         """
         self._session.check()
         if key is None and not self._own_state:
@@ -149,10 +151,12 @@ class Steps:
         full = self._full(_unmistakable(name) if users else name, key)
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)
+        if recorded and recorded.digest is not None and not same(recorded.digest, digest, arguments):
+            if not is_anothers(full, self._session.parts, part, self._session.journal):
+                raise self._mismatch(full)
+            recorded = None
         if recorded is None:
             self._running.add(name)
-        elif recorded.digest is not None and not same(recorded.digest, digest, arguments):
-            raise self._mismatch(full)
         self._called.add(full)
         return full, digest, recorded
 
@@ -180,6 +184,11 @@ class Steps:
         ordinal = self._counts.get(said, 0)
         self._counts[said] = ordinal + 1
         return f"{said}#{ordinal}" if ordinal else said
+
+    def voided(self, full: str) -> dict[str, Any]:
+        """Forget a record that is another part's, because its effect begins anew. Returns what takes it back."""
+        self._done.pop(full, None)
+        return {STEP + full: None}
 
     def leave(self, name: str) -> None:
         """The step is no longer running."""
