@@ -29,7 +29,8 @@ SHARED = hasattr(os, "fdatasync")
 
 
 class Disk:
-    """The holder of the connection calls `noted` after each commit. Any thread passes what that returned to `wait`."""
+    """The holder of the connection calls `noted` after each commit, and `log_size` and `close`. Any thread passes what
+    `noted` returned to `wait`."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -64,7 +65,7 @@ class Disk:
                 self._closes.atexit = False
 
     def log_size(self) -> int:
-        """The size of the log in bytes. Only for the holder of the connection.
+        """The size of the log in bytes.
 
         Not by `stat`: a file whose times were read gets new ones with its next write (Linux 6.13), and then the inode
         may have to be written, too, when the log is synced. That made a commit a fifth slower.
@@ -119,7 +120,7 @@ class Disk:
                 self._kept = committed
 
     def close(self) -> None:
-        """Close the log."""
+        """Close the log. Others may still wait for what was committed: it is synced first."""
         with self._alone():
             self._let_go()
 

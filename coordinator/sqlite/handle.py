@@ -48,9 +48,11 @@ class Handle:
     ) -> None:
         self._lock.release()
 
-    def close(self) -> None:
-        """Close the connection, if there is one."""
+    def close(self, first: Callable[[], None] | None = None) -> None:
+        """Close the connection, if there is one, and before it what its users share, while none of them is there."""
         with self._lock:
+            if first is not None:
+                first()
             self._drop()
 
     def _drop(self) -> None:

@@ -240,11 +240,9 @@ class SqliteStore:
         await to_thread.run_sync(self.open)
 
     def close(self) -> None:
-        self._disk.close()  # first: somebody may wait for it
+        self._there.forget()  # first: another thread may open it meanwhile
         self._reading.close()
-        self._writing.close()
-        self._disk.close()  # a thread that was just committing has opened it again
-        self._there.forget()
+        self._writing.close(self._disk.close)
 
     async def aclose(self) -> None:
         await end_all(self._watchers.aclose, partial(to_thread.run_sync, self.close))
