@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from threading import Lock
 
 from ..contracts.errors import BadSetup
 
@@ -17,11 +19,14 @@ class Lifetime:
     may not, until it is opened again: nobody would ever close what it connects then.
 
     Several may have it open at once, by calls and in blocks, and its life is over when all of them have closed it. A
-    call to close ends what a call has opened, as often as there were such calls, and never a block.
+    call to close ends what a call has opened, as often as there were such calls, and never a block. Until then nothing
+    that they use is closed.
     """
 
     def __init__(self) -> None:
-        # Lists, because their methods need no lock among threads, or after a fork.
+        self._lock = Lock()
+        self._pid = os.getpid()
+        # Lists, because their methods need no lock among threads.
         self._calls: list[None] = []
         self._blocks: list[None] = []
         self._prolonged: list[None] = []
@@ -29,22 +34,33 @@ class Lifetime:
 
     def begin(self, *, block: bool) -> None:
         """It is opened."""
-        (self._blocks if block else self._calls).append(None)
+        with self._alone():
+            (self._blocks if block else self._calls).append(None)
 
     def end(self, *, block: bool) -> bool:
-        """It is about to be closed. Returns whether there is anything to close."""
-        openings = self._blocks if block else self._calls
+        """One of those who have it open closes it. Returns whether it was the last one, so that the store is closed."""
         with suppress(IndexError):  # it was closed before, or another thread is quicker
-            openings.pop()
-            self._closed = True
-            return True
-        self._closed = self._closed or not (self._blocks or self._calls)
-        return self.over
+            (self._blocks if block else self._calls).pop()
+        self._closed = True
+        return not self._in_use
+
+    @contextmanager
+    def ending(self) -> Generator[bool]:
+        """A block in which nobody opens it, for taking away what is to be closed. Gives whether nobody has it open: not
+        if somebody was quicker. It must not wait for anything."""
+        with self._alone():
+            yield not self._in_use
+
+    def _alone(self) -> Lock:
+        if self._pid != os.getpid():  # after a fork, the thread that held the lock does not exist here
+            self._lock, self._pid = Lock(), os.getpid()
+        return self._lock
 
     @contextmanager
     def prolonged(self) -> Generator[None]:
         """It is not over within this block. A worker whose coordinator is closed has to give back what it holds."""
-        self._prolonged.append(None)
+        with self._alone():
+            self._prolonged.append(None)
         try:
             yield
         finally:
@@ -53,7 +69,11 @@ class Lifetime:
     @property
     def over(self) -> bool:
         """Whether nothing may be connected."""
-        return self._closed and not (self._calls or self._blocks or self._prolonged)
+        return self._closed and not self._in_use
+
+    @property
+    def _in_use(self) -> bool:
+        return bool(self._calls or self._blocks or self._prolonged)
 
     def check(self) -> None:
         """`BadSetup` if it is over."""

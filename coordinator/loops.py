@@ -11,7 +11,9 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeVar
 
 import anyio
 
@@ -29,10 +31,12 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-class _Held(NamedTuple, Generic[T]):
+@dataclass(slots=True, eq=False)
+class _Held(Generic[T]):
     made: T
-    life: AsyncGenerator[None]
     pid: int
+    life: AsyncGenerator[None] | None = None
+    closes: bool = False
 
 
 class PerLoop(Generic[T]):
@@ -50,39 +54,49 @@ class PerLoop(Generic[T]):
         return held.made if held is not None else self._begin(loop)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> T:
-        made = self._make()
-        life = self._life(loop, made)
+        held = _Held(self._make(), os.getpid())
+        held.life = self._life(loop, held)
         with suppress(StopIteration):  # the generator runs to its `yield` without waiting
-            life.asend(None).send(None)
-        self._held[loop] = _Held(made, life, os.getpid())
+            held.life.asend(None).send(None)
+        self._held[loop] = held
         for gone in [each for each in list(self._held) if each.is_closed()]:  # by code that closes no generators
             self._held.pop(gone, None)  # another thread may find it at the same time
-        return made
+        return held.made
 
-    async def _life(self, loop: asyncio.AbstractEventLoop, made: T) -> AsyncGenerator[None]:
+    async def _life(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> AsyncGenerator[None]:
         try:
             yield
         finally:
-            await self._hang_up(loop, made)
+            await self._hang_up(loop, held)
 
-    async def _hang_up(self, loop: asyncio.AbstractEventLoop, made: T) -> bool:
+    async def _hang_up(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> bool:
         """Close it in its loop, once: the loop may be ending already, and closing all its generators."""
-        held = self._held.get(loop)
-        if held is None or held.made is not made:
+        if held.closes:
             return False
-        del self._held[loop]
-        await self._close(made)
+        held.closes = True
+        if self._held.get(loop) is held:
+            del self._held[loop]
+        await self._close(held.made)
         return True
 
     async def _end(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> None:
-        if await self._hang_up(loop, held.made):
+        if await self._hang_up(loop, held) and held.life is not None:
             await held.life.aclose()  # it has nothing to wait for any more
 
+    def take_away(self) -> Callable[[], Awaitable[None]]:
+        """Take all away, so that whoever asks after this gets new ones. Returns what closes those that were taken."""
+        taken = [(loop, self._held.pop(loop, None)) for loop in list(self._held)]
+        return partial(self._close_all, [(loop, held) for loop, held in taken if held is not None])
+
     async def aclose(self) -> None:
-        """Close all, each in its loop. (After a fork, the parent's loops only look as if they were running.)"""
+        """Close all."""
+        await self.take_away()()
+
+    async def _close_all(self, taken: list[tuple[asyncio.AbstractEventLoop, _Held[T]]]) -> None:
+        """Close each in its loop. (After a fork, the parent's loops only look as if they were running.)"""
         here, ending = asyncio.get_running_loop(), list[Future[None]]()
         with Closing() as all_of_them:
-            for loop, held in list(self._held.items()):
+            for loop, held in taken:
                 if loop is here:
                     with all_of_them.part():
                         await self._end(loop, held)

@@ -18,13 +18,13 @@ from ..store import KEPT_EVENTS, Topic, Watch
 from .cancels import heeding
 from .cluster_link import ClusterLink
 from .cluster_partition import Partition, Requests, together
-from .cluster_pieces import CLOSED
 from .cluster_watch import DoorWatch
 from .denial import Denial
 from .dialogue import Calls
 from .partitions import claim_at, plan
 from .partitions_plan import Plan, Ready, Ring, good
 from .place import prefix_of
+from .private import CLOSED
 from .pubsub_watch import PubSubWatch
 from .scripts import Script, script
 

@@ -26,10 +26,11 @@ from ..closing import end_all
 from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..urls import without_secrets
-from .cluster_pieces import CLOSED, Request, aat_once, aleft_silent, at_once, left_silent, used
+from .cluster_pieces import Request, aat_once, aleft_silent, at_once, left_silent, used
 from .loop_client import MOST_CONNECTIONS
 from .patience import patience
 from .place import NAMED, Place, read_place
+from .private import CLOSED
 from .subscription import Subscription
 
 # The client library is typed in part only.
@@ -236,12 +237,17 @@ class ClusterLink:
             return await node.execute_command(*command)
 
     def close(self) -> None:
-        if self._sync is not None:
-            self._sync.close()
-            self._sync = None
+        client = None
+        with self.lifetime.ending() as ends:
+            if ends:
+                client, self._sync = self._sync, None
+        if client is not None:
+            client.close()
 
     async def aclose(self) -> None:
-        await end_all(self.close, self.subscriptions.aclose, self._async.aclose)
+        with self.lifetime.ending() as ends:
+            of_loops = [each.take_away() for each in (self.subscriptions, self._async)] if ends else []
+        await end_all(self.close, *of_loops)
 
 
 async def _aclose(side: _Side) -> None:

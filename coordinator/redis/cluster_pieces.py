@@ -16,13 +16,10 @@ from anyio import create_task_group, move_on_after
 from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import ConnectionError, RedisClusterException, RedisError, ResponseError, TimeoutError
 
-from .private import connected
+from .private import CLOSED, connected
 
 # A key, by which the node is found, and a command.
 Request = tuple[str, Sequence[Any]]
-# When the async client looks for a slot's new node, it closes connections that others are using, which fails there
-# with one of these (from Python 3.12 on, a write is a TypeError).
-CLOSED = (AttributeError, TypeError)
 _ANY = (RedisError, RedisClusterException, OSError, *CLOSED)
 _LOST = (ConnectionError, *CLOSED)
 _TROUBLE = (ConnectionError, TimeoutError, OSError)

@@ -9,6 +9,10 @@ from asyncio import Protocol, WriteTransport
 from collections.abc import Callable
 from typing import Any
 
+# How a command ends whose connection is closed meanwhile (from Python 3.12 on, a write is a TypeError). The async
+# cluster client itself closes connections in use when it looks for a slot's new node.
+CLOSED = (AttributeError, TypeError)
+
 
 def take_over(connection: Any, protocol: Protocol) -> WriteTransport:
     """Give what a connection receives to a protocol of ours. Returns the transport to write to."""

@@ -245,7 +245,9 @@ class SqliteStore:
         self._writing.close(self._disk.close)
 
     async def aclose(self) -> None:
-        await end_all(self._watchers.aclose, partial(to_thread.run_sync, self.close))
+        with self.lifetime.ending() as ends:
+            watchers = [self._watchers.take_away()] if ends else []
+        await end_all(*watchers, partial(to_thread.run_sync, self.close))
 
     def examine(self) -> Examined:
         """What the file reports about itself. Makes and migrates nothing."""

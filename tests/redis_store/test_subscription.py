@@ -82,6 +82,6 @@ async def test_who_waits_while_it_is_closed_is_not_cancelled(redis_url: str, mon
             patch.setattr(subscription, "_find", silent)
             waiting = asyncio.create_task(coordinator.job(job.id).result(timeout=LONG))
             await opening.wait()
-            await store.aclose()
+            await store._subscriptions.aclose()  # store.aclose() closes nothing of a connection that is open
         await reached(job, bp.JobState.COMPLETED)
         assert dict(await waiting) == {"text": "done"}
