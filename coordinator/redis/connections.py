@@ -83,12 +83,12 @@ class Connections:
         return reply
 
     def _keep(self, connection: Any) -> None:
-        if self._lifetime.over:
-            self._drop(connection)
-        elif len(self._idle) < self._most:
+        if len(self._idle) < self._most:
             self._idle.append(connection)
         else:
             self._pool.release(connection)
+        if self._lifetime.over:  # it was closed meanwhile, and left this connection to its user
+            self.renew()
 
     def renew(self) -> None:
         """Close the idle connections: when a server was silent on one, it may be gone for all of them."""
@@ -123,16 +123,15 @@ class AsyncConnection:
         """The reply to a command; an error of the client library if the server refuses it or is not there."""
         if self._alone:
             return await self._client.execute_command(*command)
-        if not self._usable:
-            await self._opening.done()
-        return await self._shared.ask(pack(command), at_once=at_once)
+        shared = self._shared if self._usable else await self._opened()
+        return await shared.ask(pack(command), at_once=at_once)
 
     async def ready(self) -> bool:
         """Have a connection, so that `asked` can send at once. False if the client has to be asked instead."""
         if self._alone:
             return False
         if not self._usable:
-            await self._opening.done()
+            await self._opened()
         return True
 
     def asked(self, *command: Any) -> Future[Any]:
@@ -148,9 +147,8 @@ class AsyncConnection:
         """Send several commands at once. Returns the replies in order, errors among them."""
         if self._alone:
             return await apiped(self._client, commands)
-        if not self._usable:
-            await self._opening.done()
-        asked = [self._shared.ask(pack(command)) for command in commands]
+        shared = self._shared if self._usable else await self._opened()
+        asked = [shared.ask(pack(command)) for command in commands]
         try:
             await asked[-1]  # replies come in order, so this is the last one
         except Exception:  # returned below, in its place
@@ -176,6 +174,12 @@ class AsyncConnection:
         shared = self._shared
         return shared is not None and not shared.closed
 
+    async def _opened(self) -> Any:
+        await self._opening.done()
+        if self._shared is None:  # it was closed before this task had its turn
+            raise ConnectionError("closed")
+        return self._shared
+
     async def _open(self) -> None:
         from .shared_connection import SharedConnection
 
@@ -197,7 +201,7 @@ class AsyncConnection:
         await self._pool.release(shared.connection)
 
     async def aclose(self) -> None:
-        """Hang up."""
+        """Hang up, for good."""
         await self._opening.stop()
         if self._shared is not None:
             shared, self._shared = self._shared, None

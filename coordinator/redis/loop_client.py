@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from anyio import CancelScope
+from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import TimeoutError as Late
 
 from ..closing import end_all
 from .connections import AsyncConnection, apiped
 from .patience import over
 from .place import connected_by
+from .private import CLOSED
 from .together import Together
 
 MOST_CONNECTIONS = 64  # in use at the same time by callers that need one each
@@ -37,6 +39,10 @@ class LoopClient:
                 raise Late("others got no answer")
             try:
                 return await apiped(self.client, commands)
+            except CLOSED as error:
+                if self.closed:
+                    raise Lost("closed while it was in use") from error
+                raise
             finally:
                 if self.closed:  # while this connected: the client knows only now what it has to disconnect
                     with CancelScope(shield=True):

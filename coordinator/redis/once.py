@@ -8,8 +8,6 @@ from typing import Any
 
 from redis.exceptions import ConnectionError as Lost
 
-from ..shielded import shielded
-
 
 class Once:
     """Calls `do` for all who ask until it ends: they share its end, or its error. One that stops waiting does not stop
@@ -18,25 +16,29 @@ class Once:
     def __init__(self, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._do = do
         self._task: asyncio.Task[None] | None = None
+        self._stopped = False
 
     async def done(self) -> None:
-        """Return when it is done."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._done())
-            self._task.add_done_callback(self._over)
-        await shielded(self._task)
+        """Return when it is done. `Lost` if it is, or was, stopped."""
+        if self._stopped:
+            raise Lost("closed")
+        task = self._task
+        if task is None:
+            task = self._task = asyncio.create_task(self._do())
+            task.add_done_callback(self._over)
+        await asyncio.wait([task])
+        if task.cancelled():  # by `stop`, maybe before it began: those who wait were not cancelled
+            raise Lost("closed while it was opened")
+        task.result()
 
-    async def _done(self) -> None:
-        try:
-            await self._do()
-        except asyncio.CancelledError:  # by `stop`: those who wait were not cancelled
-            raise Lost("closed while it was opened") from None
-
-    def _over(self, _: asyncio.Task[None]) -> None:
+    def _over(self, task: asyncio.Task[None]) -> None:
         self._task = None
+        if not task.cancelled():
+            task.exception()  # marks it as seen: those who waited for it may have been cancelled
 
     async def stop(self) -> None:
-        """Stop what is being done, because nobody needs it any more."""
+        """Stop what is being done, for good, because nobody needs it any more."""
+        self._stopped = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -167,15 +167,20 @@ class RedisStore:
 
     def _piped(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         self.lifetime.check()
-        return piped(self._sync, commands)
+        try:
+            return piped(self._sync, commands)
+        finally:
+            if self.lifetime.over:  # it was closed meanwhile
+                self.close()
 
     async def _asent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         began, patience, side = first_asked(), self._place.patience, self._async.here()
         try:
             return await side.piped(commands, began, patience)
         except _LOST:
-            if not self._place.service or over(began, patience):
+            if not side.closed and (not self._place.service or over(began, patience)):
                 raise
+        side = self._async.here()  # a new one, if that was closed and somebody has opened the store again
         await side.connection.renew()
         return await side.piped(commands, began, patience)
 
@@ -235,12 +240,16 @@ class RedisStore:
             raise self._dialogue.trouble(error) from error
 
     def close(self) -> None:
+        """Close what is idle. What is in use its user closes: the client library trips over a connection that another
+        thread closes meanwhile, with a TypeError, say."""
         with Closing() as ending:
             with ending.part():
                 self._connections.close()
             for client in connected_by(self._sync):
                 with ending.part():
-                    client.close()
+                    client.connection_pool.disconnect(inuse_connections=False)
 
     async def aclose(self) -> None:
-        await end_all(self.close, self._subscriptions.aclose, self._async.aclose)
+        with self.lifetime.ending() as ends:
+            of_loops = [each.take_away() for each in (self._subscriptions, self._async)] if ends else []
+        await end_all(self.close, *of_loops)
