@@ -31,6 +31,7 @@ class QueueWatch:
         self._connection: AsyncConnection | None = None  # of `_async`
         self._interrupting = Lock()
         self._asking: CancelScope | None = None  # around the command that interrupts
+        self._next = 0.0  # when `await_reply` may ask again
 
     def wait(self, timeout: float) -> None:
         try:
@@ -57,6 +58,9 @@ class QueueWatch:
         The server gets both commands at once, and goes on with the second when the first is over, without a round trip
         in between. Over a connection of our own, because a job waits, and the client does much else around a call.
         """
+        # Not after the trouble: if only the wait was refused, that would hold up what was claimed, or even lose it.
+        if (pause := min(self._next - time.monotonic(), timeout)) > 0:
+            await sleep(pause)
         await self.aopen()
         connection = self._connection = self._connection or AsyncConnection(self._async)
         try:
@@ -70,7 +74,7 @@ class QueueWatch:
         if not all(isinstance(each, exceptions.ResponseError) for each in failed):
             await self.aclose()
         if isinstance(waited, Exception):
-            await sleep(min(_PAUSE, timeout))
+            self._next = time.monotonic() + _PAUSE
         return None if isinstance(reply, Exception) else reply  # if only the wait was refused, what it claimed counts
 
     async def ainterrupt(self) -> None:

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.redis import watch
 from batonpass.coordinator.store import Topic
 from tests.harness.redis import RedisServer
 
@@ -45,17 +46,38 @@ async def test_an_idle_worker_does_not_spin(own_redis: RedisServer, url: str) ->
         assert time.monotonic() - began < 3  # what was claimed is not lost until its lease expires
 
 
+async def test_what_was_claimed_begins_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker pauses only while it holds nothing: who is cancelled in a pause would lose what it has claimed."""
+    began, first_ends, others_end = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def pause(seconds: float) -> None:
+        ends = others_end if began.is_set() else first_ends
+        began.set()
+        await ends.wait()
+
+    monkeypatch.setattr(watch, "sleep", pause)
+    async with bp.connect(url, app=app) as coordinator, app.worker(coordinator):
+        with anyio.fail_after(30):
+            await began.wait()
+        job = await coordinator.submit(keep, Note(text="a"), returns=Note)
+        first_ends.set()
+        try:
+            assert (await job.result(timeout=10)).text == "a"
+        finally:
+            others_end.set()
+
+
 @pytest.mark.parametrize("side", ["sync", "async"])
 async def test_nor_does_who_only_waits(own_redis: RedisServer, url: str, side: str) -> None:
     with own_redis.client() as server:
         async with bp.connect(url, app=app) as coordinator:
-            watch = coordinator.store.watch(Topic(queues=("a",)))
+            waits = coordinator.store.watch(Topic(queues=("a",)))
             began: int = server.info()["total_connections_received"]
             end = time.monotonic() + FOR
             while time.monotonic() < end:
                 if side == "async":
-                    await watch.await_(5)
+                    await waits.await_(5)
                 else:
-                    await anyio.to_thread.run_sync(watch.wait, 5)
-            await watch.aclose()
+                    await anyio.to_thread.run_sync(waits.wait, 5)
+            await waits.aclose()
             assert server.info()["total_connections_received"] - began < 20
