@@ -36,8 +36,8 @@ NOTE = Note(text="x")
 
 @pytest.fixture(params=["sqlite", "redis"])
 def connection(request: pytest.FixtureRequest, tmp_path: Path) -> bp.Connection:
-    if request.param == "redis":
-        return bp.connect(request.getfixturevalue("redis_place")(), app=app)
+    if request.param in ("redis", "cluster"):
+        return bp.connect(request.getfixturevalue(f"{request.param}_place")(), app=app)
     return bp.connect(f"sqlite:///{new_file(tmp_path / 'store.db')}", app=app)
 
 
@@ -128,6 +128,7 @@ def test_by_the_end_of_a_block_that_threads_outlive(connection: bp.Connection) -
     wait_until(lambda: opened() <= before, what="no more open files than before", timeout=30)
 
 
+@pytest.mark.parametrize("connection", ["sqlite", "redis", "cluster"], indirect=True)
 @pytest.mark.parametrize("beside", ["nobody", "who has it open, too", "who opens it again"])
 async def test_by_a_call_that_tasks_outlive(connection: bp.Connection, beside: str) -> None:
     """Wherever they are (the loop takes this many turns before the call). If others have it open, too, they go on."""

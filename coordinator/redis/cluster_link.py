@@ -7,9 +7,10 @@ import time
 from asyncio import Semaphore
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
@@ -60,11 +61,13 @@ _DIRECTLY = 2
 _NOT_ASKED: Any = object()
 
 
-class _Side(NamedTuple):
+@dataclass(slots=True)
+class _Side:
     """The client of one event loop, and a limit for how many use it at the same time."""
 
     client: Any
     room: Semaphore
+    closed: bool = False
 
 
 class ClusterLink:
@@ -188,7 +191,12 @@ class ClusterLink:
         async with side.room:
             if waits and time.monotonic() >= ends:
                 return [exceptions.TimeoutError("others got no answer")] * len(requests)
-            return await self._aexchanged(side.client, requests, ends, pauses, hasty=hasty)
+            try:
+                return await self._aexchanged(side.client, requests, ends, pauses, hasty=hasty)
+            finally:
+                if side.closed:  # while this connected: the client knows only now what it has to disconnect
+                    with anyio.CancelScope(shield=True):
+                        await _aclose(side)
 
     async def _aexchanged(
         self, client: Any, requests: Sequence[Request], ends: float, pauses: Sequence[float], *, hasty: bool
@@ -251,6 +259,7 @@ class ClusterLink:
 
 
 async def _aclose(side: _Side) -> None:
+    side.closed = True
     client = side.client
     await client.aclose()
     manager = client.nodes_manager
