@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from math import inf
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from ...contracts.agent import Agent, name_of
@@ -54,11 +54,19 @@ class BaseContext:
         self._agent = agent
         self.payload = payload
         self.resources = resources
-        if steps is not None:
-            self._steps = steps
+        self._made = steps
+        self._making = Lock()
 
-    @cached_property
-    def _steps(self) -> Steps:  # made on first use: most agents record nothing
+    @property
+    def _steps(self) -> Steps:
+        """Made on first use, because most agents record nothing. And once, although nodes may run in several threads: a
+        `cached_property` has no lock since Python 3.12."""
+        if self._made is None:
+            with self._making:
+                self._made = self._made or self._new_steps()
+        return self._made
+
+    def _new_steps(self) -> Steps:
         timeout = inf if self._agent.timeout is None else seconds_of(self._agent.timeout)
         steps = Steps(self._session, own_state=self._agent.kind == "function", timeout=timeout)
         self._session.under_way = steps.effects
@@ -219,5 +227,5 @@ class BaseContext:
 
 def pause_noted(context: BaseContext) -> Pause | None:
     """What the run waits for, if its code has asked for something."""
-    steps: Steps | None = vars(context).get("_steps")
+    steps: Steps | None = vars(context)["_made"]
     return steps.pause if steps else None
