@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sys
 import time
@@ -15,11 +16,14 @@ from typing import NoReturn
 import anyio
 from anyio import to_thread
 
-from ..contracts.errors import BatonpassError
+from ..contracts.errors import BatonpassError, Unavailable, Unreachable
+from .trouble import Trouble
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds between two looks.
 _PAUSE = 0.5
+# ... and between two attempts to start while the store is away, besides what it takes to find that out.
+_AWAY = 1.0
 # Installed packages are in these folders, or in one with a pyvenv.cfg.
 _LEFT_OUT = {"__pycache__", "node_modules", "site-packages"}
 # Where the process began. The app, or an agent, may change to another folder.
@@ -50,17 +54,35 @@ class Sources:
 
 
 def keep_reloading(run: Callable[[Sources], bool]) -> None:
-    """Run a worker that watches its sources. Restart it if it ends for a change, and after a change if it fails."""
-    sources = Sources(Path(_BEGAN_IN))
-    try:
-        again = run(sources)
-    except BatonpassError as error:
-        _log.error("%s; waiting for a change", error)
-        while not sources.changed():
-            time.sleep(_PAUSE)
-        again = True
-    if again:
-        begin_anew()
+    """Run a worker that watches its sources. Restart it if it ends for a change, or after a change if it fails. If the
+    store is away, try again by itself: nobody else starts it anew, as a service manager does without `--reload`."""
+    sources, away = Sources(Path(_BEGAN_IN)), Trouble("this worker can't start")
+    while True:
+        try:
+            if run(sources):
+                break
+            return
+        except BatonpassError as error:
+            if isinstance(error, Unreachable) and error.lasting:
+                _log.error("%s; restarting", error)
+                break  # it ran, and may have left threads behind
+            if isinstance(error, Unavailable):
+                away.met(error)
+            else:
+                _log.error("%s; waiting for a change", error)
+            if _changed_within(_AWAY if isinstance(error, Unavailable) else math.inf, sources):
+                break
+    begin_anew()
+
+
+def _changed_within(seconds: float, sources: Sources) -> bool:
+    """Wait for a change this long. Returns whether there was one."""
+    end = time.monotonic() + seconds
+    while not sources.changed():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_PAUSE)
+    return True
 
 
 def begin_anew() -> NoReturn:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 
 from .processes import DEADLINE
@@ -91,6 +92,7 @@ class Reloading:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.url = "sqlite:///x.db"
         self._err = folder / "err"
         self._edits = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -105,7 +107,7 @@ class Reloading:
 
     def start(self) -> None:
         with self._err.open("wb") as err:
-            command = ["worker", "desk:app", "--reload", "--store", "sqlite:///x.db", "--lease", "60"]
+            command = ["worker", "desk:app", "--reload", "--store", self.url, "--lease", "60"]
             environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "batonpass", *command], cwd=self.folder, stderr=err, env=environment
@@ -177,3 +179,22 @@ def test_code_that_can_not_be_imported_is_waited_for(reloading: Reloading) -> No
     reloading.write(APP.replace("ISOLATION", "None"))
     reloading.wait_for("serves", 2)
     assert reloading.end() == 0
+
+
+@pytest.mark.capability("redis")
+def test_a_store_that_is_away_is_waited_for(reloading: Reloading) -> None:
+    server = RedisServer(reloading.folder)
+    text = APP.replace("ISOLATION", "None")
+    reloading.url = server.url
+    reloading.write(text)
+    reloading.start()
+    reloading.wait_for("this worker can't start, trying again: no Redis")
+    reloading.write(text + "note('changed')")  # meanwhile
+    wait_until(lambda: reloading.log() == ["changed"], timeout=DEADLINE, what=reloading.said())
+    reloading.wait_for("this worker can't start, trying again: no Redis", 2)
+    try:
+        server.start()
+        reloading.wait_for("serves")
+        assert reloading.end() == 0
+    finally:
+        server.close()
