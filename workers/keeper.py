@@ -14,6 +14,7 @@ from ..contracts.errors import BatonpassError, Fenced, NotFound, Unavailable
 from ..coordinator.commands import Fence, Heartbeat, Release
 from ..coordinator.store import Store
 from .session import PATIENCE
+from .standstill import LOOK, Standstill
 from .trouble import Trouble
 
 _log = logging.getLogger("batonpass.worker")
@@ -48,10 +49,12 @@ class LeaseKeeper:
         self._wake = Event()
         self._stopped = False
         self._trouble = Trouble("heartbeat failed")
+        self._standstill: Standstill | None = None
         self._thread = Thread(target=self._run, name="batonpass-keeper", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
+    def start(self, standstill: Standstill | None = None) -> None:
+        """Start the thread. It looks for a standstill of the loop, too."""
+        self._standstill = standstill
         self._thread.start()
 
     def stop(self) -> None:
@@ -83,8 +86,7 @@ class LeaseKeeper:
 
     def _run(self) -> None:
         while not self._stopped:
-            self._wake.wait(self._pause)
-            self._wake.clear()
+            self._rest()
             with self._lock:
                 held = list(self._held.values())
             if (held or self._cut_off) and not self._stopped:
@@ -93,6 +95,21 @@ class LeaseKeeper:
                 except Exception:  # whatever it is: if this thread ended, all leases would expire
                     _log.exception("heartbeat failed, trying again")
         self._store.close()
+
+    def _rest(self) -> None:
+        """Wait until heartbeats are due."""
+        end = time.monotonic() + self._pause
+        while not self._wake.wait(max(0.0, min(end - time.monotonic(), LOOK))) and time.monotonic() < end:
+            self._look()
+        self._wake.clear()
+        self._look()
+
+    def _look(self) -> None:
+        if self._standstill is not None and not self._stopped:
+            try:
+                self._standstill.look(holding=bool(self._held))
+            except Exception:  # as below
+                _log.exception("can't look whether the event loop goes on, trying again")
 
     def _beat(self, held: list[_Held]) -> None:
         now = time.monotonic()

@@ -45,7 +45,7 @@ from .single import single
 from .spans import attempt_span
 from .threads import Calls, LeftBehind
 from .trouble import Troubles
-from .underway import Underway
+from .underway import AtWork, Underway
 
 T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
@@ -98,6 +98,12 @@ class Runner:
     def busy(self) -> int:
         """How many deliveries are running."""
         return len(self._running)
+
+    def at_work(self, task: asyncio.Task[Any] | None) -> list[AtWork]:
+        """Whose code a task of this loop may run. Callable from any thread."""
+        here = list(self._running.values())
+        whose = [each for each in here if each.is_in(task)] or [each for each in here if each.may_have(task)]
+        return [each.at_work for each in whose if each.at_work is not None]
 
     def drain(self) -> None:
         """Give back every running delivery at its next checkpoint."""
@@ -282,6 +288,7 @@ class Runner:
     async def _attempt(self, about: str, row: JobRow, envelope: Envelope, session: LeaseSession) -> None:
         agent, calls = self._app[row.agent], Calls()
         calls.enter()
+        self._running[row.lease].at_work = AtWork(about, agent, calls)
         try:
             session.check()
             check_answered(agent, session)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from asyncio import current_task
+from asyncio import Task, current_task
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
@@ -69,6 +69,12 @@ class Calls:
         finally:
             end_if_copied(home)
             self._running.discard(call)
+
+
+def may_be_among(calls: Calls, task: Task[Any] | None) -> bool:
+    """Whether a task may be one of an attempt's. Python tells only from 3.12 on."""
+    context: Any = getattr(task, "get_context", None)
+    return context is None or context().get(_CURRENT) is calls
 
 
 async def in_thread(fn: Callable[[], T]) -> T:

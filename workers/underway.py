@@ -5,10 +5,21 @@ from __future__ import annotations
 import asyncio
 import signal
 from math import inf
+from typing import Any, NamedTuple
 
 from anyio import current_effective_deadline
 
+from ..contracts.agent import Agent
 from .session import LeaseSession
+from .threads import Calls, may_be_among
+
+
+class AtWork(NamedTuple):
+    """An agent's code that runs in the worker's loop: what the log calls it, and its calls."""
+
+    about: str
+    agent: Agent[Any]
+    calls: Calls
 
 
 class Underway:
@@ -19,7 +30,16 @@ class Underway:
         self.session = session  # None: it runs in a child
         self._host = host
         self._task = asyncio.current_task()
+        self.at_work: AtWork | None = None
         self._canceled = False
+
+    def is_in(self, task: asyncio.Task[Any] | None) -> bool:
+        """Whether this is its task."""
+        return self._task is task
+
+    def may_have(self, task: asyncio.Task[Any] | None) -> bool:
+        """Whether its agent's code may run in this task."""
+        return self.at_work is not None and may_be_among(self.at_work.calls, task)
 
     def cancel(self) -> None:
         """Stop its code where it next awaits."""

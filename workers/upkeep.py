@@ -156,6 +156,11 @@ class _Rounds:
             await _trim(self._store)
 
 
+def stay(store: Store, present: str, queues: Sequence[str]) -> None:
+    """Report that the worker is still there, in place of rounds that an agent's code holds up."""
+    store.call(Reap(1, worker=present, queues=tuple(queues), presence=int(_PRESENCE * 1000), leases=False))
+
+
 async def leave(store: Store, app: App, present: str, queues: Sequence[str]) -> None:
     """Report that the worker is gone. If the store is away, its presence expires."""
     with anyio.move_on_after(_PAUSE), suppress(Unavailable):

@@ -9,6 +9,7 @@ import secrets
 import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from threading import Timer
 from typing import Any
 
@@ -38,8 +39,9 @@ from .keeper import LeaseKeeper
 from .running import Runner
 from .scheduling import keep_schedules
 from .single import alone
+from .standstill import Standstill
 from .threads import LeftBehind
-from .upkeep import Alarm, keep_declared, keep_up, leave
+from .upkeep import Alarm, keep_declared, keep_up, leave, stay
 
 _log = logging.getLogger("batonpass.worker")
 _SILENCE = 2.0  # seconds after which a starting worker logs what it does
@@ -141,19 +143,20 @@ class Worker:
             stack.enter_context(_more_threads(self._concurrency))
             lifespan = self._app.lifespan if self._here else None
             resources = await stack.enter_async_context(lifespan()) if lifespan else None
-            keeper = LeaseKeeper(store.sibling(), min(queues.values()))
-            keeper.start()
-            stack.push_async_callback(_stopped, keeper)
+            sibling = store.sibling()
+            keeper = LeaseKeeper(sibling, min(queues.values()))
             alarm, book = Alarm(), self._book
             pools = self._pool, self._quarantine
             runner = Runner(self._app, store, book, keeper, self._adapters, resources, *pools, self.left)
+            present = close_present(Present(self.id, __version__, self._app.name, self._app.version))
+            keeper.start(Standstill(runner.at_work, partial(stay, sibling, present, tuple(queues))))
+            stack.push_async_callback(_stopped, keeper)
             claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits(), alarm)
             self._runner, self._claimer = runner, claimer
             names = ", ".join(agent.name for agent in self._agents)
             _log.info("worker %s serves %s on %s", self.id, names, self._coordinator.url)
             if self._stopping:
                 return
-            present = close_present(Present(self.id, __version__, self._app.name, self._app.version))
             async with anyio.create_task_group() as upkeep:
                 upkeep.start_soon(keep_up, store, present, tuple(queues), alarm)
                 upkeep.start_soon(keep_schedules, store, book)

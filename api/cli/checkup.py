@@ -25,6 +25,7 @@ from .printing import cell
 _NEWEST = 500
 # How much newer than now a job may be, in ms: the nodes of a cluster have clocks of their own.
 _AHEAD = 5000
+_BUSY = ": if that goes on, its workers are busy, or held up by code that blocks them (see their logs)"
 
 
 def look_around(store: Examines, coordinator: SyncCoordinator) -> Iterator[Finding]:
@@ -55,9 +56,9 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
     queues = queues_of(dict.fromkeys([*takers(declared), *_waited_for(rows)]))
     load = store.count([queue for names in queues.values() for queue in names])
     for taker, names in queues.items():
-        waiting = sum(load.queues.get(name, Queued()).waiting for name in names)
         workers = frozenset(worker.id for worker in serving(load, names))
-        yield from _agent(taker, declared.get(taker[0]), waiting, workers)
+        silent = next((row for row in rows if row.agent == taker[0] and row.lease_until > load.now), None)
+        yield from _agent(taker, declared.get(taker[0]), _queued(load, names), workers, silent)
     if not declared:
         yield Finding("ok", "agents", "none are declared: starting a worker declares them (threads alone need none)")
     yield from _versions(live_workers(load, queues))
@@ -99,10 +100,24 @@ def _remedy(waits: ContractRef, today: ContractRef | None) -> str:
     return f"it accepts {today} now: run the version that accepts {waits}, too"
 
 
-def _agent(taker: Taker, declaration: Declaration | None, waiting: int, workers: frozenset[str]) -> Iterator[Finding]:
+def _queued(load: Load, names: Sequence[str]) -> Queued:
+    """Some queues as one."""
+    queues = [load.queues.get(name, Queued()) for name in names]
+    return Queued(sum(each.waiting for each in queues), max(each.oldest for each in queues))
+
+
+def _agent(
+    taker: Taker, declaration: Declaration | None, queued: Queued, workers: frozenset[str], held: JobRow | None
+) -> Iterator[Finding]:
+    """Findings about an agent and one contract. `held` is a job of the agent whose lease is valid."""
     name, contract = taker
+    waiting = queued.waiting
     about, today = f"agent {name}", declaration.accepts if declaration else None
-    if waiting and not workers and contract == today:
+    ready = f"{waiting} job(s) are ready, the first for {queued.oldest // 1000} s" if waiting else "no job is ready"
+    if waiting and not workers and held:
+        text = f"{waiting} job(s) wait, and no worker reports that it serves the agent, but {held.worker} holds"
+        yield Finding("warn", about, f"{text} job {held.id}: it is held up (see its log), or has ended; then start one")
+    elif waiting and not workers and contract == today:
         yield Finding("warn", about, f"{waiting} job(s) wait, and no live worker serves it: start one")
     elif waiting and not workers:
         text = f"{waiting} job(s) wait with {contract}, and no live worker accepts them"
@@ -113,9 +128,9 @@ def _agent(taker: Taker, declaration: Declaration | None, waiting: int, workers:
         )
         yield Finding("ok", about, f"{contract}, app {declaration.app}, {declaration.kind}; {serving}")
         if waiting:
-            yield Finding("ok", about, f"{waiting} job(s) are ready")
+            yield Finding("ok", about, f"{ready}{_BUSY}")
     elif workers:
-        yield Finding("ok", about, f"{contract}: {len(workers)} worker(s) take it, too; {waiting} job(s) are ready")
+        yield Finding("ok", about, f"{contract}: {len(workers)} worker(s) take it, too; {ready}")
 
 
 def _crashes(rows: Sequence[JobRow]) -> Iterator[Finding]:
@@ -143,8 +158,8 @@ def _keys(rows: Sequence[JobRow]) -> Iterator[Finding]:
 def _jobs(load: Load) -> Iterator[Finding]:
     alive = any(queued.workers for queued in load.queues.values())
     if load.running and not alive:
-        text = f"{load.running} belong to a worker, and none is live: start one, they go on from their last checkpoints"
-        yield Finding("warn", "jobs", text)
+        text = f"{load.running} belong to workers, and none reports itself: they are held up (see their logs), or ended"
+        yield Finding("warn", "jobs", f"{text}. Then start one: it continues the jobs from their last checkpoints")
     text = f"{load.jobs} in all; {load.running} running, {load.timed} due later (a delay, a retry, a question's time)"
     yield Finding("ok", "jobs", text)
     if load.asking:

@@ -192,6 +192,20 @@ def test_a_job_whose_workers_have_all_gone(store_url: str, doctor: Doctor) -> No
     assert levels == ["warn", "ok"]
 
 
+def test_a_worker_that_holds_a_job_but_does_not_report_itself(store_url: str, doctor: Doctor) -> None:
+    """It is held up, or has just died: that no worker is there can't be known before the lease's end."""
+    queue, present = queue_of("bill", contract_ref(Order)), close_present(Present("slow", "0.1.0", "doctor", ""))
+    with bp.connect(store_url, app=made(Order)) as coordinator:
+        coordinator.declare(made(Order))
+        jobs = [coordinator.submit("bill", Order(text="a")).id for _ in range(2)]
+        coordinator.store.call(c.Claim("w", ((queue, 60_000),), (mint("l"),)))
+        level, text = told(doctor(store_url, "--json"), "agent bill")
+        says = f"1 job(s) wait, and no worker reports that it serves the agent, but w holds job {jobs[0]}: "
+        assert (level, text[: len(says)]) == ("warn", says)
+        coordinator.store.call(c.Reap(worker=present, queues=(queue,), presence=60_000))
+        assert "1 job(s) are ready, the first for 0 s: if that goes on" in doctor(store_url).out
+
+
 def test_a_job_that_its_workers_die_of(store_url: str, doctor: Doctor, cli: CommandLine) -> None:
     """It looks like any other waiting job, and has no error yet."""
     with bp.connect(store_url, app=made(Order)) as coordinator:

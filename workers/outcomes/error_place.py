@@ -28,6 +28,13 @@ def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
     return None
 
 
+def stands_in(agent: Agent[Any], frame: FrameType | None) -> str | None:
+    """The same for code that runs now: `frame` is the innermost."""
+    while frame is not None and not _is_users(agent, frame):
+        frame = frame.f_back
+    return frame and f"{_file(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
 def to_log(agent: Agent[Any] | None, error: BaseException) -> Traced:
     """An error as `logging` takes it. Its traceback begins in the agent's code: the frames before that are the worker's
     or a framework's, and the same each time. If none is in the agent's code, the traceback is whole."""
