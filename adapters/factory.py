@@ -19,7 +19,7 @@ async def built(agent: Agent[Any], context: Any) -> AsyncGenerator[Any]:
     The factory takes nothing or `ctx`, is sync or async, and may be a (sync or async) context manager, which is held
     open. It is called once.
     """
-    made = await settle(agent.fn(context) if _takes_context(agent) else agent.fn())
+    made = await settle(agent.fn(context) if takes_context(agent) else agent.fn())
     async with AsyncExitStack() as held:
         if isinstance(made, AbstractAsyncContextManager):
             made = await held.enter_async_context(cast("AbstractAsyncContextManager[Any]", made))
@@ -28,6 +28,7 @@ async def built(agent: Agent[Any], context: Any) -> AsyncGenerator[Any]:
         yield made
 
 
-def _takes_context(agent: Agent[Any]) -> bool:
+def takes_context(agent: Agent[Any]) -> bool:
+    """Whether the factory takes `ctx`, so that what it makes may differ from job to job."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return any(parameter.kind in positional for parameter in signature(agent.fn).parameters.values())

@@ -103,6 +103,13 @@ class LangGraphAdapter:
         """Always, because the payload becomes the state's first values."""
         return True
 
+    @staticmethod
+    def lost(agent: Agent[Any], made: Any, session: Session) -> str:
+        """Where a job continues, but what its agent's factory made lacks it. "" if nothing is missing. Runs nothing."""
+        from .run.graph_run import GraphRun
+
+        return GraphRun(agent, made, session).lost()
+
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Run one delivery. Raises `Fenced` and `Canceled` unchanged, whatever the graph does with errors."""
         from .run.graph_run import GraphRun

@@ -30,7 +30,7 @@ def check(
     """Check, before a deploy, whether an app can continue what is in the store. Changes nothing.
 
     It reads the payload of each unended job and of each schedule, and the states of the newest jobs, as the app's
-    workers would once no older worker is left.
+    workers would once no older worker is left. For jobs in the middle of a graph it builds that, too.
 
     Exit codes: 0 all is well or only warnings, 1 something would not work, 2 bad input.
     """

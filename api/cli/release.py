@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from batonpass.contracts.agent import Agent
@@ -18,6 +19,8 @@ from batonpass.coordinator.checkup import Finding, Level
 from batonpass.coordinator.commands import ListJobs
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
+
+from .continuing import UNBUILT, stuck
 
 _PAGE = 200
 # How many jobs' states to read at most, because they may be large.
@@ -105,10 +108,15 @@ class _Tally:
     def add(self, row: JobRow, problem: str, example: str = "") -> None:
         self.problems.setdefault((row.agent, problem), []).append(f"{row.id}{example}")
 
+    def take_back(self, row: JobRow, problem: str, example: str) -> None:
+        """One that fitted has a problem."""
+        self.fits -= 1
+        self.add(row, problem, example)
+
     def findings(self, what: str, level: Level) -> Iterator[Finding]:
         for (agent, problem), jobs in self.problems.items():
             yield Finding(
-                "warn" if problem == _UNDECLARED else level,
+                "warn" if problem in (_UNDECLARED, UNBUILT) else level,
                 f"agent {agent}",
                 f"{len(jobs)} {what} {problem}, e.g. {jobs[0]}",
             )
@@ -117,13 +125,13 @@ class _Tally:
 
 def against_jobs(app: App, declared: Declared, coordinator: SyncCoordinator) -> Iterator[Finding]:
     """Whether the app could go on with the jobs, and with the failed ones if they were redriven."""
-    looked = 0
+    looked, store = 0, coordinator.store
     groups: list[tuple[str, Level, Sequence[JobState]]] = [
         ("job(s)", "fail", _UNENDED),
         ("dead letter(s)", "warn", (JobState.FAILED,)),
     ]
     for what, level, states in groups:
-        tally = _Tally()
+        tally, begun = _Tally(), dict[str, list[JobRow]]()
         for row in _rows(coordinator, states):
             if row.agent not in app:
                 if (before := declared.get(row.agent)) is None:
@@ -135,10 +143,14 @@ def against_jobs(app: App, declared: Declared, coordinator: SyncCoordinator) -> 
             if problem is None and row.tip and looked < _STATES:
                 looked += 1
                 problem = _state_problem(app, row, coordinator)
+                if problem is None:
+                    begun.setdefault(row.agent, []).append(row)
             if problem is None:
                 tally.fits += 1
             else:
                 tally.add(row, *problem)
+        for problem_of in chain.from_iterable(stuck(app, store, rows) for rows in begun.values()):
+            tally.take_back(*problem_of)
         yield from tally.findings(what, level)
 
 

@@ -28,7 +28,7 @@ from ..serde.values import Values
 from .error_handlers import with_handlers
 from .graph import as_graph
 from .job_saver import JobSaver
-from .missing_nodes import check_nodes
+from .missing_nodes import lost_nodes
 from .payloads import context_of, into_graph, out_of_graph
 from .progress import Progress
 from .questions import Questions
@@ -63,9 +63,12 @@ class GraphRun:
         """Run the graph to its outcome."""
         begun, passed = self._session.checkpoint, self._questions.came_back()
         resume: dict[str, Any] | None = None
-        if begun is not None or passed:
+        if lost := self.lost():
             where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
-            check_nodes(self._agent, self._graph, self._saver.progress.kept(), where)
+            raise BadSetup(
+                f"agent {self._agent.name!r}: {where} continues at {lost}, which the graph no longer has: "
+                "put it back to finish the jobs that started with it, then redrive this one"
+            )
         if self._saver.progress.left:
             await self._session.arecord(self._saver.progress.left)
         if begun is None:
@@ -94,6 +97,12 @@ class GraphRun:
         left = await borders.leave(self._agent, result, context, default)
         comes_back = self._agent.memory == "job" and isinstance(left, Handoff)
         return Finished(left, self._saver.progress.last_again() if comes_back else None)
+
+    def lost(self) -> str:
+        """The nodes that run next, but which the graph lacks. "" if it has all."""
+        if self._session.checkpoint is None and not self._questions.came_back():
+            return ""
+        return ", ".join(sorted(lost_nodes(self._graph, self._saver.progress.kept())))
 
     async def _entered(self, payload: Contract, context: Any, passed: str | None) -> Any:
         """What a visit without a checkpoint begins with. `passed` is the interrupt that waits for the job, if one does.

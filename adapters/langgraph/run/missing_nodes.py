@@ -13,9 +13,7 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP
 from langgraph.checkpoint.serde.types import TASKS
 from langgraph.graph.state import CompiledStateGraph
 
-from ....contracts.agent import Agent
 from ....contracts.builtin_types import class_of
-from ....contracts.errors import BadSetup
 from ..internals import ERROR_SOURCE_NODE, HANDLER
 from .progress import Latest
 
@@ -29,19 +27,15 @@ _PULLED, _CALLS = "~__pregel_pull, ", re.compile(rf"(, {HANDLER})?(, \d{{10}})+$
 _UNENDED = frozenset({*WRITES_IDX_MAP, ERROR_SOURCE_NODE})
 
 
-def check_nodes(agent: Agent[Any], graph: Any, kept: Sequence[Latest], where: str) -> None:
-    """`BadSetup` if a graph lacks nodes that run next. `kept` are its namespaces' latest checkpoints."""
+def lost_nodes(graph: Any, kept: Sequence[Latest]) -> set[str]:
+    """What runs next, but is not in the graph. `kept` are its namespaces' latest checkpoints."""
     parts = dict(_parts("", graph))
     lost: set[str] = set()
     for each in _running(kept):
         inside = _names(each.namespace)
         if (part := parts.get(inside)) is not None:
             lost.update(_missing(part, f"{inside}|" if inside else "", each))
-    if lost:
-        raise BadSetup(
-            f"agent {agent.name!r}: {where} continues at {', '.join(sorted(lost))}, which the graph no longer has: "
-            "put it back to finish the jobs that started with it, then redrive this one"
-        )
+    return lost
 
 
 def _parts(name: str, graph: Any) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,109 @@
+"""Continuing: whether the agents of a new release could go on with what jobs have saved, as their frameworks see it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, redirect_stdout
+from typing import Any, NoReturn, cast
+
+import anyio
+
+from batonpass.adapters.factory import built, takes_context
+from batonpass.contracts.agent import Agent
+from batonpass.contracts.app import App
+from batonpass.contracts.contract import Contract
+from batonpass.contracts.errors import BadSetup, BatonpassError
+from batonpass.coordinator.blobs import open_envelope
+from batonpass.coordinator.book import parse_ref
+from batonpass.coordinator.commands import ReadKept, Restore
+from batonpass.coordinator.frameworks import adapter_of
+from batonpass.coordinator.rows import Delivery, JobRow
+from batonpass.coordinator.store import Store
+from batonpass.workers.context.context import Context, entered, left
+from batonpass.workers.session import LeaseSession
+
+UNBUILT = "were not looked at, because its factory fails here"
+Problem = tuple[JobRow, str, str]
+
+
+class _Unchanged:
+    """In place of a store: a factory may not write, and what it would write could count, as the job may be running."""
+
+    codec = None
+
+    def call(self, command: object) -> NoReturn:
+        raise BadSetup("`batonpass check` changes nothing, so a factory can't record steps there")
+
+    async def acall(self, command: object) -> NoReturn:
+        self.call(command)
+
+
+def stuck(app: App, store: Store, rows: Sequence[JobRow]) -> Iterator[Problem]:
+    """Those of an agent's jobs that could not go on: each with what is wrong, and the words of an error. Builds what
+    the agent's factory makes, and runs nothing of it."""
+    agent = app[rows[0].agent]
+    lost = getattr(adapter_of(agent.kind), "lost", None)  # an adapter need not have it
+    if lost is None:
+        return
+    with redirect_stdout(sys.stderr):  # what a factory prints is not the command's output
+        yield from anyio.run(_Looked(app, agent, store, lost).at, rows)
+
+
+class _Looked:
+    """`lost` is the adapter's (see LangGraph's)."""
+
+    def __init__(self, app: App, agent: Agent[Any], store: Store, lost: Any) -> None:
+        self._app = app
+        self._agent = agent
+        self._store = store
+        self._lost = lost
+        self._made: Any = None
+
+    async def at(self, rows: Sequence[JobRow]) -> list[Problem]:
+        found: list[Problem] = []
+        async with AsyncExitStack() as held:
+            for number, row in enumerate(rows):
+                try:
+                    session = self._session(row)
+                    payload = self._payload(row)
+                except BatonpassError:  # it has ended meanwhile, or is damaged, which `doctor` and `timeline` show
+                    continue
+                if session.checkpoint is None:
+                    continue  # a hop that has saved nothing starts anew
+                try:
+                    await self._build(held, Context(session, self._agent, payload, None))
+                except Exception as error:
+                    why = f": {type(error).__name__}: {error}"
+                    return [*found, *((each, UNBUILT, why) for each in rows[number:])]
+                if problem := self._problem(session):
+                    found.append((row, *problem))
+        return found
+
+    def _session(self, row: JobRow) -> LeaseSession:
+        """The job as a worker would get it."""
+        kept = self._store.call(ReadKept(row.id))
+        delivery = Delivery(kept.job, self._store.call(Restore(kept.job.tip)), kept.journal)
+        return LeaseSession(cast("Store", _Unchanged()), delivery, self._app)
+
+    def _payload(self, row: JobRow) -> Contract:
+        payload = open_envelope(row.envelope, of=f"the envelope of job {row.id}").payload
+        loaded: Contract = self._app.load(self._agent.accepts, parse_ref(row.contract), payload)
+        return loaded
+
+    async def _build(self, held: AsyncExitStack, context: Context) -> None:
+        """What a factory makes without `ctx` is the same for all jobs."""
+        if self._made is not None and not takes_context(self._agent):
+            return
+        before = entered(context)
+        try:
+            self._made = await held.enter_async_context(built(self._agent, context))
+        finally:
+            left(before)
+
+    def _problem(self, session: LeaseSession) -> tuple[str, str] | None:
+        try:
+            lost: str = self._lost(self._agent, self._made, session)
+        except BatonpassError as error:
+            return "can't continue in what its factory makes", f": {error}"
+        return (f"continue at {lost}, which it no longer has", "") if lost else None
