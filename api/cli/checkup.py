@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
@@ -25,6 +26,8 @@ from .printing import cell
 _NEWEST = 500
 # How much newer than now a job may be, in ms: the nodes of a cluster have clocks of their own.
 _AHEAD = 5000
+# Why jobs wait that may start sooner than a time is over: for others of their limit, or of their thread.
+_HELD = ("limited", "rate_limited", "thread_busy")
 _BUSY = ": if that goes on, its workers are busy, or held up by code that blocks them (see their logs)"
 
 
@@ -65,6 +68,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
     yield from _crashes(rows)
     yield from _keys(rows)
     yield from _jobs(load)
+    yield from _held_back(rows)
     yield from _time(rows, load.now)
 
 
@@ -166,6 +170,14 @@ def _jobs(load: Load) -> Iterator[Finding]:
         yield Finding("ok", "questions", f"{load.asking} job(s) wait for an answer: see `batonpass inbox`")
     if load.dead:
         yield Finding("warn", "dead letters", f"{load.dead} job(s) failed: see `batonpass dead-letters`")
+
+
+def _held_back(rows: Sequence[JobRow]) -> Iterator[Finding]:
+    """Jobs that are neither ready nor due later: no index of a store counts them."""
+    why = Counter((row.reason, row.agent) for row in rows if row.state == JobState.SUBMITTED and row.reason in _HELD)
+    if why:
+        told = "; ".join(f"{number} {reason} at {agent}" for (reason, agent), number in sorted(why.items()))
+        yield Finding("ok", "held back", f"of the {len(rows)} newest job(s): {told}")
 
 
 def _time(rows: Sequence[JobRow], now: int) -> Iterator[Finding]:
