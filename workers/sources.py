@@ -58,20 +58,21 @@ def keep_reloading(run: Callable[[Sources], bool]) -> None:
     store is away, try again by itself: nobody else starts it anew, as a service manager does without `--reload`."""
     sources, away = Sources(Path(_BEGAN_IN)), Trouble("this worker can't start")
     while True:
+        patience = math.inf
         try:
             if run(sources):
                 break
             return
-        except BatonpassError as error:
+        except Unavailable as error:
             if isinstance(error, Unreachable) and error.lasting:
                 _log.error("%s; restarting", error)
                 break  # it ran, and may have left threads behind
-            if isinstance(error, Unavailable):
-                away.met(error)
-            else:
-                _log.error("%s; waiting for a change", error)
-            if _changed_within(_AWAY if isinstance(error, Unavailable) else math.inf, sources):
-                break
+            away.met(error)
+            patience = _AWAY
+        except BatonpassError as error:
+            _log.error("%s; waiting for a change", error)
+        if _changed_within(patience, sources):
+            break
     begin_anew()
 
 
