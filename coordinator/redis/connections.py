@@ -19,6 +19,7 @@ from redis.exceptions import ConnectionError
 from redis.exceptions import ResponseError as _Refused
 
 from ..lifetime import Lifetime
+from .cancels import heeding
 from .once import Once
 from .private import idle, is_lost
 
@@ -44,6 +45,10 @@ def piped(client: Any, commands: Iterable[tuple[Any, ...]]) -> list[Any]:
 
 async def apiped(client: Any, commands: Iterable[tuple[Any, ...]]) -> list[Any]:
     """`piped` for async code."""
+    return await heeding(_apiped(client, commands))
+
+
+async def _apiped(client: Any, commands: Iterable[tuple[Any, ...]]) -> list[Any]:
     async with client.pipeline(transaction=False) as pipe:
         for command in commands:
             pipe.execute_command(*command)
@@ -122,7 +127,7 @@ class AsyncConnection:
     async def ask(self, *command: Any, at_once: bool = False) -> Any:
         """The reply to a command; an error of the client library if the server refuses it or is not there."""
         if self._alone:
-            return await self._client.execute_command(*command)
+            return await heeding(self._client.execute_command(*command))
         shared = self._shared if self._usable else await self._opened()
         return await shared.ask(pack(command), at_once=at_once)
 
