@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from batonpass.contracts.errors import BadSetup
+from batonpass.contracts.errors import BadSetup, NotFound
 from batonpass.contracts.names import is_id
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, duration, opened
 from .printing import print_json
+
+ALL = 2**31  # the limit of a list that is to be complete
 
 
 def prune(
@@ -36,6 +38,8 @@ def prune(
         if jobs:
             count = coordinator.prune_jobs(older_than=age or 0)
         else:
+            if thread and not (coordinator.timeline(thread, limit=1) or coordinator.jobs(thread=thread, limit=1)):
+                raise not_there(thread)
             count = coordinator.prune(thread, keep_last=keep_last, older_than=age, keep_named=not named)
     what = "job" if jobs else "checkpoint"
     print_json({f"{what}s": count}) if as_json else typer.echo(f"freed {count} {what}{'' if count == 1 else 's'}")
@@ -54,6 +58,15 @@ def delete(
             coordinator.delete_job(what)
             text, about = f"deleted job {what}", {"job": what}
         else:
+            jobs = len(coordinator.jobs(thread=what, limit=ALL))
             count = coordinator.delete(what)
-            text, about = f"deleted {count} checkpoint(s) of {what}", {"thread": what, "checkpoints": count}
+            if not jobs and not count:
+                raise not_there(what)
+            text = f"deleted {count} checkpoint(s) and {jobs} job(s) of {what}"
+            about = {"thread": what, "checkpoints": count, "jobs": jobs}
     print_json(about) if as_json else typer.echo(text)
+
+
+def not_there(thread: str) -> NotFound:
+    """The error for a thread that has nothing. To delete it again does no harm, but its name may be mistyped."""
+    return NotFound(f"there is no thread {thread!r} here: `batonpass jobs` lists the jobs")

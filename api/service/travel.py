@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from batonpass.cli.retention import ALL
 from batonpass.cli.travel import checkpoint_described
 from batonpass.contracts.diff import Diff
+from batonpass.contracts.errors import NotFound
 from batonpass.contracts.options import JobOptions
 from batonpass.coordinator.client import Coordinator
 
@@ -77,6 +79,13 @@ class OneThread(Query):
     """Its name: by default its job's id."""
 
 
+@dataclass(frozen=True)
+class DeletedWithJobs(DeletedThread):
+    """A thread that is gone, and how many checkpoints and jobs it had."""
+
+    jobs: int
+
+
 def travel_operations(coordinator: Coordinator) -> list[Operation]:
     """What can be asked about history, besides timelines."""
     ends = _Travel(coordinator)
@@ -86,7 +95,7 @@ def travel_operations(coordinator: Coordinator) -> list[Operation]:
         Operation("POST", "/checkpoints/{id}/name", ends.name, Naming, Named),
         Operation("GET", "/diff", ends.diff, Compared, Diff),
         Operation("POST", "/rollback", ends.rollback, Rollback, RolledBack),
-        Operation("DELETE", "/timeline", ends.delete_thread, OneThread, DeletedThread),
+        Operation("DELETE", "/timeline", ends.delete_thread, OneThread, DeletedWithJobs),
     ]
 
 
@@ -135,4 +144,8 @@ class _Travel:
 
     async def delete_thread(self, _: Request, wanted: OneThread) -> Response:
         """Delete a thread with its checkpoints, names and ended jobs."""
-        return answer(vars(DeletedThread(wanted.thread, await self._coordinator.delete(wanted.thread))))
+        jobs = len(await self._coordinator.jobs(thread=wanted.thread, limit=ALL))
+        deleted = await self._coordinator.delete(wanted.thread)
+        if not jobs and not deleted:
+            raise NotFound(f"there is no thread {wanted.thread!r} here")
+        return answer(vars(DeletedWithJobs(wanted.thread, deleted, jobs)))

@@ -188,8 +188,8 @@ def test_copy_prune_delete(run: CommandLine, saved: list[str]) -> None:
     assert run("prune", "run", "--keep-last", "1", "--named", "--json").json == {"checkpoints": 1}
     assert run("prune", "--older-than", "30d").out == "freed 0 checkpoints\n"
     assert run("prune", "--older-than", "0", "--keep-last", "2").out == "freed 2 checkpoints\n"
-    assert run("delete", "twin").out == "deleted 2 checkpoint(s) of twin\n"
-    assert run("delete", "run", "--json").json == {"thread": "run", "checkpoints": 1}
+    assert run("delete", "twin").out == "deleted 2 checkpoint(s) and 0 job(s) of twin\n"
+    assert run("delete", "run", "--json").json == {"thread": "run", "checkpoints": 1, "jobs": 0}
     for wrong in ((), ("--older-than", "3x"), ("--jobs",), ("--jobs", "--older-than", "1d", "--keep-last", "1")):
         assert run("prune", *wrong).code == 2
 
