@@ -8,6 +8,7 @@ import typer
 
 from batonpass.contracts.errors import BadSetup, NotFound
 from batonpass.contracts.job import CHILDREN, FailureReason, JobInfo, JobState
+from batonpass.coordinator.refusals import refusal
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .agents import tell_undeclared
@@ -27,6 +28,7 @@ from .options import (
 )
 from .places import Assignment, edited, root
 from .printing import print_json, print_table, tell_unreadable
+from .several import done_to, tell
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
 Reason = Annotated[FailureReason | None, typer.Option(help="Only those that failed for this reason")]
@@ -82,16 +84,26 @@ def redrive(
         tell_undeclared(coordinator, agent, wanted)
         found = {info.id for info in wanted}
         left, waits = (_only(each, found) for each in _held_back(coordinator, letters))
-        chosen = jobs or [info.id for info in letters if info.id in found and info.id not in {*left, *waits}]
-        for job in chosen:
+        chosen = [info.id for info in letters if info.id in found and info.id not in {*left, *waits}]
+
+        def retry(job: str) -> None:
             coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, *edits), guard=limits)
-    if as_json:
-        print_json({"redriven": chosen, "left": left, "waits": waits})
-    else:
-        lines = [f"redriven {job}" for job in chosen]
-        lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
-        lines += [f"left {job} until {child} has completed" for job, child in waits.items()]
-        typer.echo("\n".join(lines) or "there are no such dead letters")
+
+        done, stopped = done_to(_checked(coordinator, jobs) if jobs else chosen, retry)
+    lines = [f"redriven {job}" for job in done]
+    lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
+    lines += [f"left {job} until {child} has completed" for job, child in waits.items()]
+    about = {"redriven": [*done], "left": left, "waits": waits}
+    tell(about, lines or ["there are no such dead letters"], stopped, as_json=as_json)
+
+
+def _checked(coordinator: SyncCoordinator, jobs: list[str]) -> list[str]:
+    """These jobs, each once. Refused if one of them can't be redriven, before any of them is."""
+    handles = [coordinator.job(job) for job in dict.fromkeys(jobs)]
+    for handle in handles:
+        if (state := handle.info().state) is not JobState.FAILED:
+            raise refusal("not_failed", handle.id, state)
+    return [handle.id for handle in handles]
 
 
 def _held_back(coordinator: SyncCoordinator, letters: list[JobInfo]) -> tuple[dict[str, str], dict[str, str]]:

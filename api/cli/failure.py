@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batonpass.contracts.errors import BatonpassError, ContractViolation, Corrupted, KeyConflict, ThreadBusy, Trimmed
@@ -10,8 +10,19 @@ from batonpass.contracts.errors import BatonpassError, ContractViolation, Corrup
 from .printing import line
 
 
+class Halfway(BatonpassError):
+    """A command about several jobs that `error` stopped. `done` is what a program is told when nothing stops it."""
+
+    def __init__(self, error: BatonpassError, done: Mapping[str, Any]) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.done = done
+
+
 def failure(error: BatonpassError) -> dict[str, Any]:
     """One line, what is wrong where, and what a program needs to continue."""
+    if isinstance(error, Halfway):
+        return {**failure(error.error), **error.done}
     return {"error": line(str(error)), "fields": list(wrong_fields(error)), **dict(needed(error))}
 
 

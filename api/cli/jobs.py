@@ -42,6 +42,7 @@ from .options import (
     read_json,
 )
 from .printing import cell, print_json, print_table, tell_unreadable
+from .several import done_to, tell
 
 _PATIENCE = 3.0  # seconds of --wait after which it says what it waits for
 
@@ -196,13 +197,12 @@ def cancel(
 ) -> None:
     """Cancel jobs now, even if workers are running them."""
     with opened(store, namespace) as coordinator:
-        handles = [coordinator.job(job) for job in jobs]
-        canceled = {handle.id: handle.cancel() for handle in handles}
-    if as_json:
-        print_json({"canceled": [job for job in canceled if canceled[job]]})
-        return
-    for job, ended in canceled.items():
-        typer.echo(f"canceled {job}" if ended else f"{job} had already ended")
+        handles = {job: coordinator.job(job) for job in jobs}
+        for handle in handles.values():
+            handle.info()  # with a job that is not there, none is canceled
+        canceled, stopped = done_to(handles, lambda job: handles[job].cancel())
+    lines = (f"canceled {job}" if now else f"{job} had already ended" for job, now in canceled.items())
+    tell({"canceled": [job for job in canceled if canceled[job]]}, lines, stopped, as_json=as_json)
 
 
 def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
