@@ -36,8 +36,11 @@ def with_default_url(use: Callable[[str], R]) -> R:
         raise BadSetup(f"{VARIABLE}: {error}") from None
 
 
-def open_store(url: str, namespace: str | None = None) -> Store:
-    """The store that a URL names, not opened yet. A namespace in the call has precedence over one in the URL."""
+def open_store(url: str, namespace: str | None = None, *, begins: bool = True) -> Store:
+    """The store that a URL names, not opened yet. A namespace in the call has precedence over one in the URL.
+
+    Opening it makes a namespace on a server if it is not there, or, unless this `begins` one, raises `NotFound`.
+    """
     _check_url(url)
     if "#" in url:  # what follows would be ignored; and the URL may hold a password, so the error does not show it
         raise BadSetup("a store URL can't contain #: in a name or a password, write %23")
@@ -49,7 +52,7 @@ def open_store(url: str, namespace: str | None = None) -> Store:
         raise BadSetup("the namespace is empty: give it a name, or leave it out for 'default'")
     if not (events.isascii() and events.isdecimal() and int(events)):
         raise BadSetup(f"?events={events}, but it must be a number, 1 or more: how many events to keep")
-    store = _store(url, query, namespace)
+    store = _store(url, query, namespace, begins=begins)
     store.kept_events = int(events)
     return store
 
@@ -89,7 +92,7 @@ def _check_url(url: Any) -> None:
         raise BadSetup(f"{url!r} is not a store URL: write {FORMS}")
 
 
-def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
+def _store(url: str, query: Mapping[str, str], namespace: str, *, begins: bool) -> Store:
     parts = urlsplit(url)
     if parts.scheme in ("memory", "sqlite") and query:
         unknown = next(iter(query))
@@ -112,11 +115,11 @@ def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
     if parts.scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
         from .redis.store import RedisStore
 
-        return RedisStore(urlunsplit(parts._replace(query=urlencode(query))), namespace)
+        return RedisStore(urlunsplit(parts._replace(query=urlencode(query))), namespace, begins=begins)
     if parts.scheme in ("redis+cluster", "rediss+cluster"):
         from .redis.cluster import ClusterStore
 
-        return ClusterStore(urlunsplit(parts._replace(query=urlencode(query))), namespace)
+        return ClusterStore(urlunsplit(parts._replace(query=urlencode(query))), namespace, begins=begins)
     raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: write {FORMS}")
 
 

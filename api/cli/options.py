@@ -16,7 +16,9 @@ import typer
 from batonpass.contracts.app import App
 from batonpass.contracts.errors import BadSetup, NotFound
 from batonpass.contracts.guard import Guard
-from batonpass.coordinator.connection import Connection, connect
+from batonpass.coordinator.book import Book
+from batonpass.coordinator.coded.environment import store_at
+from batonpass.coordinator.connection import Connection
 from batonpass.coordinator.urls import DEFAULT_URL, VARIABLE, file_of, open_store
 
 from .printing import AS_JSON
@@ -167,19 +169,18 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
     """The connection for a command. It only knows the agents that the store has recorded, because what else this
     process has imported (the demo, for example) is not the user's.
 
-    Unless the command `begins` a store, there must be one: a new, empty file in the wrong folder would only hide the
-    mistake. Commands that run until they are stopped begin one, as a worker does, because a service manager starts them
-    in any order.
+    Unless the command `begins` a store, there must be one: a new, empty file in the wrong folder, or a new namespace
+    with a mistyped name, would only hide the mistake. Commands that run until they are stopped begin one, as a worker
+    does, because a service manager starts them in any order.
     """
     if store.startswith("memory:"):
         raise BadSetup("memory:// exists only in its own process, so a command's work would be lost")
-    if app is None:
-        connection = connect(store, namespace=namespace, app=App("command line"))
-    else:
+    known = App("command line")
+    if app is not None:
         from batonpass.workers.finding import find_app
 
-        connection = connect(store, namespace=namespace, app=find_app(app))
-        begins = True
+        known, begins = find_app(app), True
+    connection = Connection(store_at(store, namespace, None, begins=begins), Book(known))
     file = missing_file(store)
     if file is not None and not begins and file.parent.is_dir():
         name = "name one with --store or BATONPASS_URL"

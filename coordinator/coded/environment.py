@@ -21,9 +21,9 @@ _ENCRYPT, _SIGN = "BATONPASS_ENCRYPT_KEYS", "BATONPASS_SIGN_KEYS"
 _DONE = {_ENCRYPT: "encrypted", _SIGN: "signed"}
 
 
-def store_at(url: str, namespace: str | None, codec: Codec | None) -> Store:
+def store_at(url: str, namespace: str | None, codec: Codec | None, *, begins: bool = True) -> Store:
     """The store with this URL, not opened, behind `codec`, or else behind the one that the environment asks for."""
-    store = open_store(url, namespace)
+    store = open_store(url, namespace, begins=begins)
     codec = codec or codec_from_environment()
     return CodedStore(store, codec) if codec else store
 

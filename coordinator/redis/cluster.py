@@ -27,6 +27,7 @@ from .place import prefix_of
 from .private import CLOSED
 from .pubsub_watch import PubSubWatch
 from .scripts import Script, script
+from .server import absent
 
 R = TypeVar("R")
 _Exchange = Generator[Requests, list[Any], R]
@@ -36,7 +37,8 @@ _HASTY = (Heartbeat, Ready, Ring)
 
 
 class ClusterStore:
-    """A namespace on a cluster. `url` is as users write it, `scripts` finds a script."""
+    """A namespace on a cluster. `url` is as users write it, `scripts` finds a script, `begins` tells whether opening
+    makes a namespace that is not there."""
 
     codec: Codec | None = None
     kept_events = KEPT_EVENTS
@@ -49,6 +51,7 @@ class ClusterStore:
         scripts: Callable[[str], Script] = script,
         partitions: Sequence[Partition] = (),
         denial: Denial | None = None,
+        begins: bool = True,
     ) -> None:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -60,6 +63,7 @@ class ClusterStore:
         self._partitions = partitions
         self._denial = denial or Denial()
         self.url = self._link.url
+        self._absent = None if begins else absent(namespace, self.url)
 
     def prefix(self, partition: int | str) -> str:
         """What every key of a partition begins with: its hash tag keeps them in one slot."""
@@ -121,7 +125,7 @@ class ClusterStore:
         return ClusterStore(*self._given, scripts=self._scripts, partitions=partitions, denial=self._denial)
 
     def open(self) -> None:
-        """Connect; check the nodes and the namespace, and make it if it is new."""
+        """Connect; check the nodes and the namespace, and make it if it is new and this store may."""
         self._partitions = self._new_partitions(1)
         self._partitions = self._new_partitions(self._run(self._counted()))
         runs: list[tuple[Partition, Calls[Any]]] = [(each, each.opening()) for each in self._partitions]
@@ -147,7 +151,8 @@ class ClusterStore:
     def _counted(self) -> _Exchange[int]:
         """How many partitions the namespace has. Whoever opens it first decides that, for ever."""
         [first] = self._partitions
-        [count] = good((yield from together([(first, first.counted(self._wanted or DEFAULT_PARTITIONS))])))
+        counting = first.counted(self._wanted or DEFAULT_PARTITIONS, self._absent)
+        [count] = good((yield from together([(first, counting)])))
         if self._wanted and count != self._wanted:
             raise BadSetup(
                 f"{self.url}: the namespace was made with {count} partitions: leave partitions={self._wanted} out, or "

@@ -137,8 +137,8 @@ class Dialogue:
         if not isinstance(seen, Exception):
             self.witness.learn(*seen[1:])
 
-    def opening(self) -> Calls[None]:
-        """Check the server and the namespace, and make it if it is new."""
+    def opening(self, absent: BatonpassError | None = None) -> Calls[None]:
+        """Check the server and the namespace. If it is new, make it, unless there is an error for that."""
         schema, epoch, moved, partitions = (
             f"{self.prefix}{name}" for name in ("schema", "epoch", "moved", "partitions")
         )
@@ -153,6 +153,8 @@ class Dialogue:
         if isinstance(published, Exception) and "channel" in str(published):
             raise published
         check_namespace(mark, count if self._is_whole else None, self.url)
+        if version is None and absent is not None:
+            raise absent
         if version is None or known is None:
             version, known = yield from self._made(schema, epoch)
         check_server(info, version, self.url, self.replicas)

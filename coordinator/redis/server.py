@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...contracts.errors import BadSetup
+from ...contracts.errors import BadSetup, NotFound
 from ..refusals import refusal
 from ..safety import UnsafeStore as UnsafeStore
 
@@ -60,6 +60,14 @@ def check_namespace(mark: bytes | None, partitions: bytes | None, url: str) -> N
             f"{url}: the namespace has {int(partitions)} partitions, which redis+cluster:// alone can use: here jobs "
             "would be missing"
         )
+
+
+def absent(namespace: str, url: str) -> NotFound:
+    """The error for a namespace that is not there, and is not to be made: its name may be mistyped."""
+    return NotFound(
+        f"there is no namespace {namespace!r} in {url}: name one with --namespace, or with ?namespace= in the URL. A "
+        "worker, `batonpass serve` or a submit with --app creates one"
+    )
 
 
 def product_of(info: Mapping[str, Any]) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from .patience import asked, first_asked, over
 from .place import TROUBLE, connected_by, prefix_of, read_place
 from .pubsub_watch import PubSubWatch
 from .scripts import Script, script
+from .server import absent
 from .subscription import Subscription
 from .together import Together
 from .watch import QueueWatch
@@ -41,7 +42,8 @@ _ONCE_MORE = (exceptions.NoScriptError, *_LOST, OSError)
 
 
 class RedisStore:
-    """A namespace on a Redis server. `url` is as users write it, `scripts` finds a script."""
+    """A namespace on a Redis server. `url` is as users write it, `scripts` finds a script, `begins` tells whether
+    opening makes a namespace that is not there."""
 
     codec: Codec | None = None
     kept_events = KEPT_EVENTS
@@ -53,6 +55,7 @@ class RedisStore:
         *,
         scripts: Callable[[str], Script] = script,
         denial: Denial | None = None,
+        begins: bool = True,
     ) -> None:
         self._given_url = url
         self.namespace = namespace
@@ -61,6 +64,7 @@ class RedisStore:
         self.prefix = prefix_of(namespace, 0)
         self._place = read_place(url)
         self.url = self._place.url
+        self._absent = None if begins else absent(namespace, self.url)
         self._sync = self._place.client()
         self.lifetime = Lifetime()
         self._connections = Connections(self._sync, self.lifetime)
@@ -210,10 +214,10 @@ class RedisStore:
         return RedisStore(self._given_url, self.namespace, scripts=self._scripts, denial=self._denial)
 
     def open(self) -> None:
-        """Connect; check the server and the namespace, and make it if it is new."""
+        """Connect; check the server and the namespace, and make it if it is new and this store may."""
         try:
             with self._place.opening(self._sync):
-                follow(self._dialogue.opening(), self._sent)
+                follow(self._dialogue.opening(self._absent), self._sent)
         except TypeError as error:  # the client's way to say that it does not know an option of the URL
             raise BadSetup(f"store URL of {self.url} can't be used: {first_line(error)}") from None
         except TROUBLE as error:
