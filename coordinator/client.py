@@ -292,7 +292,7 @@ class Coordinator(Scheduling):
         await adrive(self.store, groups.move(group, to))
 
     async def delete_group(self, group: str) -> None:
-        """Delete a group and its position."""
+        """Delete a group and its position. Refused for a webhook's: see `delete_webhook`."""
         await adrive(self.store, groups.delete(group))
 
     async def webhook(

@@ -133,8 +133,14 @@ def move(group: str, to: str) -> Call[None]:
 
 
 def delete(group: str) -> Call[None]:
-    """Delete a group."""
-    yield DeleteGroup(_name(group))
+    """Delete a group of users' consumers. A webhook's would take its URL and its secret along."""
+    if (webhook := _name(group).removeprefix(WEBHOOK)) != group:
+        raise BadSetup(
+            f"group {group!r} is a webhook's, whose URL and secret would be lost: remove the webhook if you mean that, "
+            f"by `batonpass webhooks remove {webhook}` or delete_webhook({webhook!r}), or use `groups move` to skip "
+            "what it has not sent"
+        )
+    yield DeleteGroup(group)
 
 
 def _name(group: str) -> str:

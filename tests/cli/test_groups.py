@@ -39,3 +39,20 @@ def test_a_group_is_moved(store_url: str, capsys: pytest.CaptureFixture[str], mo
         assert "no consumer group 'biling'" in run("groups", "move", "biling", "--to", "now").complaint
         assert run("groups", "move", "billing").code == 2
         assert len(coordinator.groups()) == 1
+
+
+def test_a_webhooks_group_is_only_removed_as_a_webhook(
+    store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its URL and its secret are kept with its group, and `delete` speaks of a position only."""
+    run = CommandLine(store_url, capsys, monkeypatch)
+    run("webhooks", "add", "pager", "https://example.com")
+    said = run("groups", "delete", "webhook:pager").complaint
+    assert said.startswith("group 'webhook:pager' is a webhook's")
+    assert "`batonpass webhooks remove pager`" in said
+    with bp.connect(store_url) as coordinator:
+        with pytest.raises(bp.BadSetup, match="delete_webhook"):
+            coordinator.delete_group("webhook:pager")
+        assert [each.name for each in coordinator.webhooks()] == ["pager"]
+    assert run("webhooks", "remove", "pager").code == 0
+    assert run("groups", "list", "--json").json == []
