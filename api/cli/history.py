@@ -51,12 +51,18 @@ def timeline(
                 context=dict(map(assignment, context or ())),
                 named=named,
             )
+        newest = None
         if not found and not of_job and not coordinator.timeline(name, limit=1):
-            raise NotFound(f"there is no thread {name!r} with checkpoints: `batonpass jobs` lists the jobs")
+            newest = next(iter(coordinator.jobs(thread=name, limit=1)), None)
+            if newest is None:
+                raise NotFound(f"there is no thread {name!r} with checkpoints: `batonpass jobs` lists the jobs")
     if as_json:
         print_json([asdict(checkpoint) for checkpoint in found])
         return
-    if not found:
+    if newest is not None:
+        told = f"{thread!r} has no checkpoints yet, but jobs: see `batonpass show {newest.id}`, the newest"
+        typer.echo(f"batonpass: {told}", err=True)
+    elif not found:
         which = "such checkpoints" if before or agent or step or framework or context or named else "checkpoints yet"
         typer.echo(f"batonpass: {thread!r} has no {which}", err=True)
     headings = ("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT")

@@ -135,9 +135,14 @@ class _Endpoints:
         is_job = is_id(wanted.thread, "j")
         thread = (await self._coordinator.job(wanted.thread).info()).thread if is_job else wanted.thread
         found = await self._coordinator.timeline(thread, **asked)
-        if not found and not is_job and not await self._coordinator.timeline(thread, limit=1):
+        if not found and not is_job and not await self._is_there(thread):
             raise NotFound(f"there is no thread {thread!r} with checkpoints")
         return answer([asdict(checkpoint) for checkpoint in found])
+
+    async def _is_there(self, thread: str) -> bool:
+        """Whether a thread has checkpoints, or jobs, which may save some."""
+        of = self._coordinator
+        return bool(await of.timeline(thread, limit=1) or await of.jobs(thread=thread, limit=1))
 
     async def events(self, _: Request, wanted: Events) -> Response:
         """List what happened after a cursor, oldest first."""

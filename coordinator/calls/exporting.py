@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ...contracts.bundle import BundleInfo
@@ -23,7 +24,7 @@ from ..bundles.records import (
     close_writes,
 )
 from ..coded.codec import check_open
-from ..commands import Events, LastEvent, NewCheckpoint, Places, ReadKept, ReadSpans, Restore, Stamp, Which
+from ..commands import Events, JobsOn, LastEvent, NewCheckpoint, Places, ReadKept, ReadSpans, Restore, Stamp, Which
 from ..parts.runs import Portion, Runs, merged
 from ..parts.spans import Append, read_spans, write_spans
 from ..place_writes import inlined
@@ -83,7 +84,20 @@ def _begun(what: str) -> Call[_Found]:
         except NotFound:  # it may have been deleted, and left its thread
             return _Found(what)
         return _Found(kept.job.thread, {what: _readable(kept)})
-    return _Found(what)
+    return _Found(what, (yield from _on(what)))
+
+
+def _on(thread: str) -> Call[dict[str, KeptJob]]:
+    """The jobs on a thread, oldest first. Those that have not saved anything are found in no other way."""
+    ids: list[str] = []
+    while rows := (yield JobsOn(thread, PAGE, ids[-1] if ids else "")):
+        ids += [row.id for row in rows]
+    found: dict[str, KeptJob] = {}
+    for job_id in reversed(ids):
+        with suppress(NotFound):  # it was deleted meanwhile
+            kept: KeptJob = yield ReadKept(job_id)
+            found[job_id] = _readable(kept)
+    return found
 
 
 def _readable(kept: KeptJob) -> KeptJob:

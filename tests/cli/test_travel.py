@@ -62,6 +62,15 @@ def test_a_thread_that_is_not_there(run: CommandLine, saved: list[str]) -> None:
 
     with bp.connect(run.url, app=app) as coordinator:
         job = coordinator.submit(a, bp.State()).id
+        coordinator.submit(a, bp.State(), thread="failed").cancel()
+        newest = coordinator.submit(a, bp.State(), thread="failed").id
+    for options in ([], ["--branches"], ["--agent", "none"]):
+        told = run("timeline", "failed", *options)
+        assert (told.code, told.err) == (
+            0,
+            f"batonpass: 'failed' has no checkpoints yet, but jobs: see `batonpass show {newest}`, the newest\n",
+        )
+    assert run("timeline", "failed", "--json").json == []
     for thread in (job, "run"):  # a job that has not begun, and a thread that has others
         told = run("timeline", thread, "--agent", "none")
         assert (told.code, told.err) == (0, f"batonpass: {thread!r} has no such checkpoints\n")

@@ -359,3 +359,19 @@ def test_a_thread_that_goes_on_meanwhile(bench: Bench, carrier: Carrier) -> None
     with pytest.raises(bp.Conflict, match="went on meanwhile: run it again"):
         bundling.export_bundle(bench.store, "run", carrier.folder / "run", plain=False, progress=go_on)
     assert len(bench.run(bench.face().export_bundle("run", carrier.folder / "run")).jobs) == 2
+
+
+def test_a_threads_jobs_come_along_that_saved_nothing(bench: Bench, carrier: Carrier) -> None:
+    """A job may fail before its first checkpoint, also one of a thread that has others."""
+    failed = bench.start(thread="run")
+    bench.do(c.Fail(failed, "no", "permanent"))
+    bench.clock.advance(MINUTE)
+    info = bench.run(bench.face().export_bundle("run", carrier.folder / "alone"))
+    assert (info.jobs, info.checkpoints) == ((failed.job_id,), 0)
+    saving = bench.start(thread="run")
+    bench.save(saving, {"n": 1}, thread="run")
+    path = carrier.export(bench, "run")
+    with carrier.elsewhere(bench.side) as benches:
+        for there in benches:
+            assert there.run(there.face().import_bundle(path)).jobs == (failed.job_id, saving.job_id)
+            assert there.job(failed.job_id).state == "failed"

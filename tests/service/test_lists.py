@@ -113,6 +113,8 @@ async def test_lists_are_those_of_the_command_line(
             assert await got("/timeline", thread=SUPPER, step="s1") == whole[1:2]
             assert await got("/timeline", thread=SUPPER, named=1) == whole[:1]
             assert await got("/timeline", thread=SUPPER, agent="nobody") == []
+            await coordinator.submit("cook", {"text": "tea"}, thread="not begun", delay=3600)
+            assert await got("/timeline", thread="not begun") == []
 
             told = await got("/events", types="job.*, checkpoint.named", job=jobs[1].id)
             expected = [event async for event in coordinator.events(types="job.*", job=jobs[1].id)]
