@@ -15,6 +15,7 @@ _ACL = (
     "~bp:* &bp:* and the commands in batonpass/coordinator/redis/acl: of worker.acl for a worker, of client.acl for "
     "what submits, answers or saves, of reader.acl for what only looks"
 )
+MOVERS = "moving takes +@all ~bp:*, which no user of batonpass/coordinator/redis/acl has"
 _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")
 # How a call in a script is refused: by Redis up to 7.0, by newer ones and Valkey.
 _NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
@@ -44,15 +45,15 @@ def in_script(text: str) -> bool:
     return any(words in text for words in _NO_PERMISSION)
 
 
-def failure(error: Exception, url: str) -> BatonpassError:
-    """The error for the user: what happened at the server, and what to do."""
+def failure(error: Exception, url: str, needed: str = _ACL) -> BatonpassError:
+    """The error for the user: what happened at the server, and what to do. `needed` are the rights that it takes."""
     text = first_line(error)
     if isinstance(error, exceptions.AuthenticationError):
         # How a server answers a client without a password, depending on what it was asked first.
         told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
         return Denied(f"{url} refused the login: {told}")
     if isinstance(error, exceptions.NoPermissionError) or in_script(text):
-        return Denied(f"{url}: the user lacks permissions ({_ACL}): {text}")
+        return Denied(f"{url}: the user lacks permissions ({needed}): {text}")
     if isinstance(error, exceptions.MovedError):
         return BadSetup(f"{url} is one node of a cluster: write redis+cluster:// instead of redis://")
     if "CERTIFICATE_VERIFY_FAILED" in text:

@@ -13,10 +13,9 @@ from ....contracts.errors import BadSetup
 from ...urls import open_store
 from ..cluster import DEFAULT_PARTITIONS, ClusterStore
 from ..cluster_link import TROUBLE, ClusterLink
-from ..cluster_partition import Partition
 from ..cluster_pieces import Request
 from ..connections import piped
-from ..denial import Denial
+from ..failures import MOVERS, failure
 from ..place import connected_by, prefix_of, read_place
 from ..scripts import script
 from ..store import RedisStore
@@ -57,7 +56,7 @@ class Side:
         self._is_cluster = isinstance(store, ClusterStore)
         self.name = f"{store.url}?namespace={quote(self.namespace, safe='')}"
         self._link = ClusterLink(bare) if self._is_cluster else _Server(bare)
-        self._words = Partition(store.url, "", script, Denial())
+        self.url = store.url
         self.count = self._kept(wanted)
 
     def _kept(self, wanted: int) -> int:
@@ -101,7 +100,7 @@ class Side:
                 if isinstance(reply, Exception) and not isinstance(reply, but):
                     raise reply
         except TROUBLE as error:
-            raise self._words.trouble(error) from error
+            raise failure(error, self.url, MOVERS) from error
         return replies
 
     def check_no_workers(self) -> None:
@@ -124,7 +123,7 @@ class Side:
                 for client in clients:
                     yield from self._scanned(client, pattern)
         except TROUBLE as error:
-            raise self._words.trouble(error) from error
+            raise failure(error, self.url, MOVERS) from error
 
     def _scanned(self, client: Any, pattern: str) -> Iterator[list[tuple[int, str]]]:
         cursor, head = 0, self._prefix("")[: -len("}:")]
