@@ -27,7 +27,7 @@ from .options import (
     opened,
 )
 from .places import Assignment, edited, root
-from .printing import print_json, print_table, tell_unreadable
+from .printing import print_json, print_table, tell_more, tell_unreadable
 from .several import done_to, tell
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
@@ -45,14 +45,16 @@ def dead_letters(
 ) -> None:
     """List failed jobs, the last to fail first. `show JOB` has details, `redrive` retries, `delete JOB` drops one."""
     with opened(store, namespace) as coordinator:
-        found = coordinator.dead_letters(agent=agent, reason=reason, limit=limit, before=before)
+        wanted = limit if as_json else limit + 1
+        found = coordinator.dead_letters(agent=agent, reason=reason, limit=wanted, before=before)
         tell_undeclared(coordinator, agent, found)
     if as_json:
         print_json([described(info) for info in found])
         return
-    rows = [(info.id, info.reason, info.agent, info.hop, info.updated_at, info.error) for info in found]
+    rows = [(info.id, info.reason, info.agent, info.hop, info.updated_at, info.error) for info in found[:limit]]
     print_table(("JOB", "REASON", "AGENT", "HOP", "FAILED", "ERROR"), rows)
-    tell_unreadable("job", unreadable(found))
+    tell_unreadable("job", unreadable(found[:limit]))
+    tell_more(found, limit, "--before")
 
 
 def redrive(

@@ -9,11 +9,12 @@ import typer
 
 from batonpass.contracts.checkpoint import CheckpointSummary
 from batonpass.contracts.errors import NotFound
+from batonpass.contracts.job import JobInfo
 from batonpass.contracts.names import is_id
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, Types, assignment, listed, opened
-from .printing import cell, print_json, print_table, tell_unreadable
+from .printing import cell, print_json, print_table, tell_more, tell_unreadable
 
 
 def timeline(
@@ -35,15 +36,17 @@ def timeline(
     as_json: Json = False,
 ) -> None:
     """List a job's or thread's checkpoints, newest first."""
+    wanted = limit if as_json else limit + 1
+    newest: JobInfo | None = None
     with opened(store, namespace) as coordinator:
         of_job = is_id(thread, "j")
         name = coordinator.job(thread).info().thread if of_job else thread
         if branches:
-            found = coordinator.branches(name)[:limit]
+            found = coordinator.branches(name)[:wanted]
         else:
             found = coordinator.timeline(
                 name,
-                limit=limit,
+                limit=wanted,
                 before=before,
                 agent=agent,
                 step=step,
@@ -51,23 +54,32 @@ def timeline(
                 context=dict(map(assignment, context or ())),
                 named=named,
             )
-        newest = None
-        if not found and not of_job and not coordinator.timeline(name, limit=1):
-            newest = next(iter(coordinator.jobs(thread=name, limit=1)), None)
-            if newest is None:
-                raise NotFound(f"there is no thread {name!r} with checkpoints: `batonpass jobs` lists the jobs")
+        if not found and not of_job:
+            newest = _only_job(coordinator, name)
     if as_json:
         print_json([asdict(checkpoint) for checkpoint in found])
         return
-    if newest is not None:
-        told = f"{thread!r} has no checkpoints yet, but jobs: see `batonpass show {newest.id}`, the newest"
-        typer.echo(f"batonpass: {told}", err=True)
-    elif not found:
-        which = "such checkpoints" if before or agent or step or framework or context or named else "checkpoints yet"
-        typer.echo(f"batonpass: {thread!r} has no {which}", err=True)
+    if not found:
+        narrowed = before or agent or step or framework or context or named
+        which = "such checkpoints" if narrowed and newest is None else "checkpoints yet"
+        rest = f", but jobs: see `batonpass show {newest.id}`, the newest" if newest is not None else ""
+        typer.echo(f"batonpass: {thread!r} has no {which}{rest}", err=True)
     headings = ("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT")
-    print_table(headings, map(_row, found))
-    tell_unreadable("checkpoint", [each.id for each in found if each.unreadable])
+    print_table(headings, map(_row, found[:limit]))
+    tell_unreadable("checkpoint", [each.id for each in found[:limit] if each.unreadable])
+    if branches and len(found) > limit:  # they are not paged
+        typer.echo(f"more: --limit {limit * 2}", err=True)
+    elif not branches:
+        tell_more(found, limit, "--before")
+
+
+def _only_job(coordinator: SyncCoordinator, thread: str) -> JobInfo | None:
+    """The newest job of a thread that has no checkpoint at all. `NotFound` if there is nothing of this name."""
+    if coordinator.timeline(thread, limit=1):
+        return None
+    for newest in coordinator.jobs(thread=thread, limit=1):
+        return newest
+    raise NotFound(f"there is no thread {thread!r} with checkpoints: `batonpass jobs` lists the jobs")
 
 
 def _row(c: CheckpointSummary) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from batonpass.contracts.errors import BadSetup
 
 from .agents import tell_undeclared
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened, read_json
-from .printing import cell, print_json, print_table, tell_unreadable
+from .printing import cell, print_json, print_table, tell_more, tell_unreadable
 
 
 def inbox(
@@ -29,17 +29,19 @@ def inbox(
 ) -> None:
     """List open questions to people, oldest first."""
     with opened(store, namespace) as coordinator:
-        found = coordinator.inbox(assignee=assignee, agent=agent, job=job, limit=limit, after=after)
+        wanted = limit if as_json else limit + 1
+        found = coordinator.inbox(assignee=assignee, agent=agent, job=job, limit=wanted, after=after)
         tell_undeclared(coordinator, agent, found)
-    tell_unreadable("job", [item.job for item in found if item.unreadable])
+    tell_unreadable("job", [item.job for item in found[:limit] if item.unreadable])
     if as_json:
         print_json([item.as_dict() for item in found])
         return
     rows = [
         (item.id, item.agent, item.assignee, item.asked_at, item.due_at, item.answer, _shown(item.question))
-        for item in found
+        for item in found[:limit]
     ]
     print_table(("QUESTION", "AGENT", "ASSIGNEE", "ASKED", "DUE", "ANSWER", "ASKS"), rows)
+    tell_more(found, limit, "--after")
 
 
 def answer(

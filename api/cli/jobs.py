@@ -41,7 +41,7 @@ from .options import (
     opened,
     read_json,
 )
-from .printing import cell, print_json, print_table, tell_unreadable
+from .printing import cell, print_json, print_table, tell_more, tell_unreadable
 from .several import done_to, tell
 
 _PATIENCE = 3.0  # seconds of --wait after which it says what it waits for
@@ -131,7 +131,13 @@ def jobs(
     """List jobs, newest first."""
     with opened(store, namespace) as coordinator:
         found = coordinator.jobs(
-            state=state, agent=agent, parent=parent, thread=thread, key=key, limit=limit, before=before
+            state=state,
+            agent=agent,
+            parent=parent,
+            thread=thread,
+            key=key,
+            limit=limit if as_json else limit + 1,
+            before=before,
         )
         tell_undeclared(coordinator, agent, found)
     if as_json:
@@ -139,10 +145,11 @@ def jobs(
         return
     rows = [
         (info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, info.error or died(info.crashes))
-        for info in found
+        for info in found[:limit]
     ]
     print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
-    tell_unreadable("job", unreadable(found))
+    tell_unreadable("job", unreadable(found[:limit]))
+    tell_more(found, limit, "--before")
 
 
 def died(crashes: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, Protocol
 
 import typer
 
@@ -31,6 +31,19 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for number, line in enumerate((headings, *lines)):
         text = "  ".join(f"{each}{' ' * (width - cell_len(each))}" for each, width in zip(line, widths, strict=True))
         typer.echo(text.rstrip() if number or "NO_COLOR" in os.environ else typer.style(text.rstrip(), bold=True))
+
+
+class Listed(Protocol):
+    """What lists are of: the next page begins after an id."""
+
+    @property
+    def id(self) -> str: ...
+
+
+def tell_more(found: Sequence[Listed], limit: int, option: str) -> None:
+    """Say how to see the rest of a list, if one more than its limit was found."""
+    if len(found) > limit:
+        typer.echo(f"more: {option} {found[limit - 1].id}", err=True)
 
 
 def tell_unreadable(kind: str, ids: Sequence[str]) -> None:
