@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -13,6 +14,7 @@ import typer
 from batonpass.contracts import jsonable
 from batonpass.contracts.errors import (
     BadSetup,
+    BatonpassError,
     ContractViolation,
     Corrupted,
     JobError,
@@ -22,6 +24,8 @@ from batonpass.contracts.errors import (
 )
 from batonpass.contracts.job import JobInfo, JobState, OnBusy
 from batonpass.contracts.names import is_id
+from batonpass.coordinator.calls import drive
+from batonpass.coordinator.calls.jobs import unserved
 from batonpass.coordinator.job import SyncJob
 from batonpass.coordinator.sync_client import SyncCoordinator
 
@@ -91,7 +95,11 @@ def submit(
     with opened(store, namespace, app) as coordinator:
         job = coordinator.submit(agent, values, thread=thread, on_busy=on_busy, **options)
         if not wait:
-            print_json({"id": job.id}) if as_json else typer.echo(job.id)
+            if as_json:
+                print_json({"id": job.id})
+                return
+            typer.echo(job.id)
+            _tell_unserved(coordinator, job.id)
             return
         typer.echo(f"job {job.id}", err=True)
         try:
@@ -101,6 +109,13 @@ def submit(
                 print_json(_job(coordinator, job.id))
             raise
         print_json(values_of(result))
+
+
+def _tell_unserved(coordinator: SyncCoordinator, job: str) -> None:
+    """Say if no worker is there for a job. (It is no error: one may come.)"""
+    with suppress(BatonpassError):  # the job is submitted, whatever happens now
+        if drive(coordinator.store, unserved(job)):
+            typer.echo(f"batonpass: job {job} waits: no live worker accepts it yet", err=True)
 
 
 def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:

@@ -305,6 +305,12 @@ def late(row: JobRow) -> Call[ResultTimeout]:
     return ResultTimeout(f"job {row.id} {waits}", job_id=row.id, reason=row.reason)
 
 
+def unserved(job_id: str) -> Call[bool]:
+    """Whether the job waits, and no live worker accepts it."""
+    row = yield from look(job_id)
+    return row.state == JobState.SUBMITTED and not (yield Takers(row.queue))
+
+
 def streamed(job_id: str, after: str) -> Call[tuple[list[Part], bool]]:
     """What the job has streamed after a position, and whether that was the end."""
     row = yield from look(job_id)
