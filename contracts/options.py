@@ -44,8 +44,8 @@ class SubmitOptions(JobOptions, total=False):
       time in ten, so that low ones make progress under any load.
     - `expires` fails the job (reason "expired") if no worker has started it by then.
     - `deadline` (a duration from now, or a time) fails the job (reason "deadline") if it has not ended by then. Running
-      code is stopped as on cancel. A job that failed for either reason is a dead letter, and has no time limit once
-      redriven.
+      code is stopped as on cancel. A time that is over is refused. A job that failed for either reason is a dead
+      letter, and has no time limit once redriven.
     - `guard` limits the job's path and what it may cost: see `Guard` for the defaults.
     - `trace` is the caller's trace context, as the W3C's headers by name ({"traceparent": ...}). It goes with the job
       unchanged, through handoffs and to children: `ctx.trace`. If an app has a `tracer`, the default is OpenTelemetry's

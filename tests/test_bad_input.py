@@ -148,7 +148,11 @@ def process(*command: str) -> Ran:
         (["submit", "research", '{"text": "x"}', "--timeout", "3"], "--timeout needs --wait"),
         (
             ["submit", "research", '{"text": "x"}', "--deadline", "soon"],
-            "is not a time: write seconds, or e.g. 2031-05",
+            "is not a time: write seconds, a duration such as 2h, or e.g. 2031-05",
+        ),
+        (
+            ["submit", "research", '{"text": "x"}', "--deadline", "2020-05-01T09:00Z"],
+            "is over: the job would fail at once",
         ),
         (
             ["submit", "research", '{"text": "x"}', "--delay", "soon"],

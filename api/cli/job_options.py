@@ -16,7 +16,9 @@ KeyTtl = Annotated[
     str | None, typer.Option(metavar="TIME", help="With --key: know it this long after the job's end (default: 1d)")
 ]
 Delay = Annotated[str | None, typer.Option(metavar="TIME", help="Start after this long: seconds, or 90s, 5m, 12h")]
-At = Annotated[str | None, typer.Option(help="Start at this time, e.g. 2031-05-01T09:00+02:00")]
+At = Annotated[
+    str | None, typer.Option(help="Start at this time, e.g. 2031-05-01T09:00+02:00 (without a zone: local time)")
+]
 Rank = Annotated[
     Priority | None,
     typer.Option("--priority", help="Run before or after other jobs, at every agent (default: normal)"),
@@ -63,7 +65,9 @@ def job_options(
         options["expires"] = duration(expires, "--expires")
     if deadline:
         left = seconds(deadline)
-        options["deadline"] = moment(deadline, "--deadline", also="seconds, or ") if left is None else left
+        options["deadline"] = (
+            moment(deadline, "--deadline", also="seconds, a duration such as 2h, or ") if left is None else left
+        )
     if guard is not None:
         options["guard"] = guarded(guard)
     if trace:

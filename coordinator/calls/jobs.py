@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -65,6 +66,8 @@ def submit(
     if bounds.max_waiting is not None:
         bound = _counted(bound, bounds.max_waiting, agent, contract)
     idem = digest("key", agent, key) if key else digest("once", *once) if once else ""
+    if bound.deadline:
+        yield from _check_in_time(bound.deadline, idem, options)
     job_id = mint("j", new_partition(thread, idem, origin))
     envelope = Envelope(
         contract=contract,
@@ -104,6 +107,14 @@ def _names(options: SubmitOptions) -> tuple[str | None, str | None]:
 def _counted(bound: Terms, most: int, agent: str, contract: ContractRef) -> Terms:
     """Terms under which a job is refused if this many wait for its agent."""
     return replace(bound, most=most, counted=tuple(queue_of(agent, contract, band) for band in PRIORITIES))
+
+
+def _check_in_time(deadline: int, idem: str, options: SubmitOptions) -> Call[None]:
+    """Refuse a new job whose deadline is over by this machine's clock: it could only fail. A submit that is repeated
+    after a lost reply is not new."""
+    if deadline > time.time_ns() // 1_000_000 or (idem and (yield FirstUse(idem)) is not None):
+        return
+    raise BadSetup(f"deadline={options.get('deadline')} is over: the job would fail at once")
 
 
 def _trace(book: Book, options: SubmitOptions) -> Mapping[str, str]:

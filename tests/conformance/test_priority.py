@@ -10,6 +10,7 @@ import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from tests.harness.bench import MINUTE, Bench, new_job, new_target
+from tests.harness.waiting import wait_until
 
 HIGH, LOW = c.Terms(priority=1), c.Terms(priority=-1)
 
@@ -78,6 +79,18 @@ def test_the_last_time_that_there_is(bench: Bench, hours: int) -> None:
     job = bench.run(bench.face(app).submit("write", {}, at=never, deadline=never))
     [info] = bench.run(bench.face().jobs())
     assert (info.id, info.reason, info.due_at.year, info.deadline.year) == (job.id, "scheduled", 9999, 9999)
+
+
+def test_a_deadline_that_is_over_is_refused(bench: Bench) -> None:
+    """Such a job could only fail. But one that was submitted in time is found again by its key afterwards."""
+    face = bench.face(app)
+    for key in (None, "k"):
+        with bench.refused(bp.BadSetup, r"deadline=2020-05-01 09:00:00\+00:00 is over: the job would fail at once"):
+            bench.run(face.submit("write", {}, key=key, deadline=datetime(2020, 5, 1, 9, tzinfo=UTC)))
+    by = datetime.now(UTC) + timedelta(seconds=0.5)
+    job = bench.run(face.submit("write", {}, key="k", deadline=by))
+    wait_until(lambda: datetime.now(UTC) > by)
+    assert bench.run(face.submit("write", {}, key="k", deadline=by)).id == job.id
 
 
 @pytest.mark.parametrize(
