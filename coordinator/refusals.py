@@ -77,8 +77,8 @@ def _key(key: str, first: str) -> BatonpassError:
 
 def _busy(thread: str, job_id: str, way: str = "") -> BatonpassError:
     return ThreadBusy(
-        f"thread {thread!r} is in use by job {job_id}: wait until it ends (a LangGraph saver's `own` does), or use "
-        f"another thread{way}",
+        f"thread {thread!r} is in use by job {job_id}: wait until it ends (a LangGraph saver's `own` does), cancel it "
+        f"(`batonpass cancel {job_id}`), or use another thread{way}",
         job_id=job_id,
     )
 

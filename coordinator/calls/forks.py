@@ -24,6 +24,7 @@ from ..transcripts import count_lost, saved_as, told, transcript_of
 from . import Call, jobs
 from .checkpoints import as_payload
 from .edits import Edit
+from .idle import only_idle
 from .inputs import known, text
 from .sources import drafts, placed, save, save_one, source_of
 from .travel import resolve
@@ -143,7 +144,8 @@ def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]
         raise BadSetup(f"{where}: fork it into a thread instead")
     snapshot, place = yield from placed(source, Edit(), "rollback", alone=False)
     tries = drafts(bases, source, snapshot, thread, mint("c", home(thread)), place=place)
-    made, commit = yield from save_one(tries, source)
+    with only_idle(thread, "take the thread back"):
+        made, commit = yield from save_one(tries, source)
     bases.put(thread, made.nodes)
     return saved(made, commit)
 

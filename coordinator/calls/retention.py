@@ -14,6 +14,7 @@ from ..parts.bases import Bases
 from ..rows import CheckpointRow, JobRow
 from ..snapshots import open_summary
 from . import Call, places
+from .idle import only_idle
 from .inputs import count, milliseconds, text
 from .jobs import checked
 
@@ -107,9 +108,10 @@ def delete(bases: Bases, thread: str) -> Call[int]:
     """Delete a thread with everything that only it has. Returns the number of checkpoints."""
     bases.forget(text(thread, "thread"))
     freed, at = 0, 0
-    while at >= 0:
-        done: Freed = yield DeleteThread(thread)
-        freed, at = freed + done.count, done.next
+    with only_idle(thread, "delete the thread"):
+        while at >= 0:
+            done: Freed = yield DeleteThread(thread)
+            freed, at = freed + done.count, done.next
     return freed
 
 

@@ -94,4 +94,4 @@ def test_what_was_redriven_is_told_also_if_another_fails(run: CommandLine, dead:
     assert (told.code, "'u' is in use by job" in told.json["error"]) == (2, True)
     assert told.json["redriven"] == [dead[2]]
     alone = run("redrive", dead[1], "--json").json
-    assert set(alone) == {"error", "fields"}
+    assert "redriven" not in alone

@@ -99,8 +99,11 @@ def test_not_while_a_job_runs(bench: Bench) -> None:
     at = bench.save(fence, {"n": 1}, thread="run")
     with bench.refused(bp.ThreadBusy, f"{fence.job_id}: wait .* or use another thread$"):  # it has no on_busy=
         bench.run(face.fork(at))
-    with bench.refused(bp.ThreadBusy, fence.job_id):
+    advice = rf"cancel it \(`batonpass cancel {fence.job_id}`\), or wait until it ends, before you"
+    with bench.refused(bp.ThreadBusy, f"{fence.job_id}: {advice} take the thread back$"):
         bench.run(face.rollback("run", to=at))
+    with bench.refused(bp.ThreadBusy, f"{fence.job_id}: {advice} delete the thread$"):
+        bench.run(face.delete("run"))
     bench.run(face.fork(at, thread="other"))
     bench.do(c.Complete(fence, b"result"))
     bench.run(face.fork(at))

@@ -137,6 +137,7 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 ({"delay": 1, "at": "2031-05-01T09:00+02:00"}, 422, "delay= or at="),
                 ({"at": "2031-05-01T09:00"}, 400, "timezone"),
                 ({"deadline": "30"}, 400, "deadline.time: it is not a time, such as 2030-01-31T12:00:00Z"),
+                ({"deadline": "2020-05-01T09:00Z"}, 422, "deadline=2020-05-01 09:00:00+00:00 is over"),
                 ({"deadline": [30]}, 400, "takes: deadline.seconds: Input should be a valid number"),
                 ({"priority": "urgent"}, 400, "'high', 'normal' or 'low'"),
                 ({"guard": {"hop": 1}}, 400, "guard.hop: Extra inputs"),
