@@ -61,8 +61,10 @@ def print_progress(done: int, total: int) -> None:
 
 
 def moment(value: datetime, zone: tzinfo | None = None) -> str:
-    """A time to read, in the terminal's zone or another one."""
-    return value.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+    """A time to read: in a zone that is shown beside it, or in the terminal's, with that, as --at takes it."""
+    if zone is not None:
+        return value.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+    return value.astimezone().isoformat(" ", "seconds")
 
 
 def cell(value: Any) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Iterator
+
 import pytest
 
 import batonpass as bp
@@ -40,3 +44,23 @@ def test_a_fork_for_an_agent_takes_those_of_submit(run: CommandLine) -> None:
     assert run(*fork).out not in ("", f"{job}\n")
     assert run("fork", saved, "--guard", "{}").complaint == "--guard needs --agent"
     assert run("fork", saved, "--key-ttl", "1d").complaint == "--key-ttl needs --agent"
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_tokyo")
+def test_local_times_are_shown_with_their_zone(run: CommandLine) -> None:
+    """As --at takes them, whatever the zone of who reads it."""
+    job = run("submit", "a", '{"text": "tea"}', "--at", "2031-05-01T09:00").out.strip()
+    [shown] = re.findall("due_at +(.+)\n", run("show", job).out)
+    assert shown == "2031-05-01 09:00:00+09:00"
+    assert re.search(r":\d\d\+09:00 ", run("jobs").out)
+    again = run("submit", "a", '{"text": "tea"}', "--at", shown, "--json").json["id"]
+    assert run("show", again, "--json").json["due_at"] == "2031-05-01T00:00:00Z"
