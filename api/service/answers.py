@@ -91,10 +91,11 @@ class RolledBack:
 
 @dataclass(frozen=True)
 class DeletedThread:
-    """A thread that is gone, and how many checkpoints it had."""
+    """A thread that is gone, and how many checkpoints and jobs it had."""
 
     thread: str
     deleted: int
+    jobs: int
 
 
 @dataclass(frozen=True)

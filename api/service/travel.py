@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, cast
 
 from starlette.requests import Request
@@ -79,13 +79,6 @@ class OneThread(Query):
     """Its name: by default its job's id."""
 
 
-@dataclass(frozen=True)
-class DeletedWithJobs(DeletedThread):
-    """A thread that is gone, and how many checkpoints and jobs it had."""
-
-    jobs: int
-
-
 def travel_operations(coordinator: Coordinator) -> list[Operation]:
     """What can be asked about history, besides timelines."""
     ends = _Travel(coordinator)
@@ -95,7 +88,7 @@ def travel_operations(coordinator: Coordinator) -> list[Operation]:
         Operation("POST", "/checkpoints/{id}/name", ends.name, Naming, Named),
         Operation("GET", "/diff", ends.diff, Compared, Diff),
         Operation("POST", "/rollback", ends.rollback, Rollback, RolledBack),
-        Operation("DELETE", "/timeline", ends.delete_thread, OneThread, DeletedWithJobs),
+        Operation("DELETE", "/timeline", ends.delete_thread, OneThread, DeletedThread),
     ]
 
 
@@ -148,4 +141,4 @@ class _Travel:
         deleted = await self._coordinator.delete(wanted.thread)
         if not jobs and not deleted:
             raise NotFound(f"there is no thread {wanted.thread!r} here")
-        return answer(vars(DeletedWithJobs(wanted.thread, deleted, jobs)))
+        return answer(vars(DeletedThread(wanted.thread, deleted, jobs)))
