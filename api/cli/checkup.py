@@ -195,6 +195,8 @@ def _schedules(coordinator: SyncCoordinator) -> Iterator[Finding]:
         if each.error:
             text = f"could not submit at {cell(each.last_at)}: {each.error}"
             yield Finding("warn", f"schedule {each.name}", f"{text}. Correct it with `batonpass schedule add`")
+        elif each.paused:
+            yield Finding("ok", f"schedule {each.name}", "paused")
         elif each.next_at is None:
             yield Finding(
                 "warn",

@@ -16,6 +16,8 @@ from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import JobInfo, JobState
 from batonpass.contracts.names import is_id
 from batonpass.contracts.worker import WorkerInfo
+from batonpass.coordinator.calls import adrive
+from batonpass.coordinator.calls.events import NOW, last
 from batonpass.coordinator.calls.inputs import cursor
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
@@ -146,8 +148,6 @@ class _Endpoints:
 
     async def events(self, _: Request, wanted: Events) -> Response:
         """List what happened after a cursor, oldest first."""
-        if wanted.job:
-            self._coordinator.job(wanted.job)  # refuses anything that is not an id
         way = reader(self._coordinator, **wanted.model_dump())
         try:
             found = await following(self._coordinator, way, 1)
@@ -189,6 +189,8 @@ class _Endpoints:
         """Follow what happens, from a cursor on, as server-sent events."""
         way = wanted.model_copy(update={"after": _heard(request, wanted.after)})
         reader(self._coordinator, **way.model_dump())  # refuses what can't be followed
+        if way.after == NOW:
+            way.after = await adrive(self._coordinator.store, last())
         return streaming(events_of(self._coordinator, way))
 
     async def answer(self, request: Request, given: Answer) -> Response:

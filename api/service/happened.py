@@ -20,6 +20,8 @@ def reader(
     coordinator: Coordinator, after: str, job: str | None, *, thread: str = "", agent: str = "", types: str = ""
 ) -> Reader:
     """A reader of the events after a cursor. `types` are separated by commas."""
+    if job:
+        coordinator.job(job)  # refuses anything that is not an id
     return Reader(after, job or "", which(listed([types]), agent or None, thread), coordinator.url, follow=False)
 
 

@@ -54,7 +54,9 @@ async def parts_of(job: Job[Any], after: str) -> AsyncGenerator[ServerSentEvent]
 
 
 async def events_of(coordinator: Coordinator, wanted: Events) -> AsyncGenerator[ServerSentEvent]:
-    """What happens from now on, or after a cursor. It only ends with an "error"."""
+    """What happens after a cursor. It only ends with an "error"."""
+    # So that a client that loses its connection before the first event goes on from here, and not from a later "now".
+    yield ServerSentEvent(id=wanted.after, sep=_END_OF_LINE)
     of: dict[str, Any] = {**wanted.model_dump(), "types": listed([wanted.types])}
     found = coordinator.events(**of, follow=True)
     try:

@@ -98,13 +98,16 @@ def test_it_tells_who_serves_and_what_failed(store_url: str, doctor: Doctor) -> 
     app = made(Order)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, store_url)):
         with bp.connect(store_url, app=app) as coordinator, pytest.raises(bp.JobFailed):
-            coordinator.schedule("daily", "bill", {"text": "b"}, cron="0 9 * * *")
+            for name in ("daily", "resting"):
+                coordinator.schedule(name, "bill", {"text": "b"}, cron="0 9 * * *")
+            coordinator.pause_schedule("resting")
             coordinator.submit("bill", Order(text="a")).result(timeout=30)
         ran = doctor(store_url, "--json")
     level, text = told(ran, "agent bill")
     assert (level, text.partition(": ")[0]) == ("ok", "doctor.order@2, app doctor, function; 1 worker(s)")
     assert told(ran, "dead letters") == ("warn", "1 job(s) failed: see `batonpass dead-letters`")
-    assert told(ran, "schedules") == ("ok", "1")
+    assert told(ran, "schedule resting") == ("ok", "paused")
+    assert told(ran, "schedules") == ("ok", "2")
     lines = doctor(store_url).out.splitlines()
     assert all(line.split()[0] in ("ok", "warn") for line in lines)
     assert any(line.startswith("warn  dead letters   1 job(s) failed") for line in lines)

@@ -37,6 +37,18 @@ class Reader:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncIterator[tuple[str, object]]]:
+        async with self._connected() as response:
+            yield self._events(response)
+
+    async def begin(self) -> None:
+        """Only learn where it begins."""
+        async with self._connected() as response:
+            line = await anext(response.aiter_lines())
+        name, _, self.last = line.partition(": ")
+        assert name == "id"
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[httpx.Response]:
         headers = {"authorization": f"Bearer {TOKEN}"} | ({"last-event-id": self.last} if self.last else {})
         async with (
             httpx.AsyncClient(base_url=self._address, timeout=DEADLINE, headers=headers) as http,
@@ -44,7 +56,7 @@ class Reader:
         ):
             assert response.status_code == 200
             assert response.headers["content-type"].startswith("text/event-stream")
-            yield self._events(response)
+            yield response
 
     async def _events(self, response: httpx.Response) -> AsyncIterator[tuple[str, object]]:
         kind, data = "message", ""
@@ -96,8 +108,9 @@ async def test_what_happens_from_now_on_and_after_a_lost_connection_the_rest(sto
             await coordinator.submit("tell", Ask())
             reader = Reader(address, "/events/stream?types=job.*,checkpoint.saved&after=now")
             with anyio.fail_after(DEADLINE):
-                async with reader.open() as events, caller(address) as http:
-                    job = (await http.post("/jobs", json={"agent": "tell", "payload": {}})).json()["id"]
+                await reader.begin()
+                job = (await coordinator.submit("tell", Ask())).id  # while the connection is lost
+                async with reader.open() as events:
                     _, told = await anext(events)
                 assert isinstance(told, dict)
                 assert (told["type"], told["subject"]) == ("batonpass.job.submitted", job)
@@ -111,6 +124,7 @@ async def test_what_happens_from_now_on_and_after_a_lost_connection_the_rest(sto
                 assert (page["events"], page["after"]) == ([], reader.last)
                 assert (await http.get("/events/stream", params={"types": "job.done"})).status_code == 422
                 assert (await http.get("/events/stream", params={"after": "nonsense"})).status_code == 422
+                assert (await http.get("/events/stream", params={"job": "nonsense"})).status_code == 404
 
 
 async def test_events_that_are_gone_end_it(sqlite_url: str) -> None:

@@ -63,7 +63,8 @@ async def test_each_sleep_happens_once(agent: Callable[..., Any], store_url: str
         assert [event.type.rpartition(".")[2] for event in told] == [*["started", "sleeping"] * times, "started"]
         waits = [int(b.data["due"]) / 1000 - b.time.timestamp() for b in told[1::2]]
         if agent in (polls, polls_in_a_thread):
-            assert waits == pytest.approx([SHORT] * 3, abs=0.01)
+            assert times == 3
+            assert max(waits) < SHORT + 0.01  # the rest of each, however late that is written
         else:  # at once, each for its own time, and not one after the other
             assert times <= 3
             assert sum(waits) < 3.5 * SHORT
