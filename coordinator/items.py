@@ -12,8 +12,9 @@ from .rows import escaped, unescaped
 # Appended to a path, the first is still below the next path. The second is above everything under some labels.
 BEHIND, BEYOND = "\x7f", "\3"
 
-# The first label of our own items. Users' memories refuse it, and lists leave it out.
-SCHEDULES = "batonpass.schedules"
+# The first labels of our own items. Users' memories refuse them, and lists leave them out. (Releases that know of no
+# pauses read all that is under the first one, as schedules.)
+SCHEDULES, RESTING_SCHEDULES = OURS = ("batonpass.schedules", "batonpass.resting_schedules")
 
 
 class ItemName(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..commands import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
-from ..items import SCHEDULES, ItemChange, ItemName, ItemPage, ItemRow, SpacePage
+from ..items import OURS, ItemChange, ItemName, ItemPage, ItemRow, SpacePage
 from . import Call
 
 # How many items a page has, and how many are read or written at once.
@@ -40,7 +40,7 @@ def refresh(rows: Iterable[ItemRow]) -> Call[None]:
 def page(prefix: tuple[str, ...], start: str, limit: int, *, indexed: bool) -> Call[ItemPage]:
     """The next items under some labels."""
     found: ItemPage = yield ListItems(prefix, start, min(limit, PAGE), indexed)
-    return replace(found, rows=[row for row in found.rows if row.name.labels[0] != SCHEDULES])
+    return replace(found, rows=[row for row in found.rows if row.name.labels[0] not in OURS])
 
 
 def spaces(prefix: tuple[str, ...]) -> Call[list[tuple[str, ...]]]:
@@ -48,7 +48,7 @@ def spaces(prefix: tuple[str, ...]) -> Call[list[tuple[str, ...]]]:
     found, start = list[tuple[str, ...]](), ""
     while True:
         page: SpacePage = yield ListSpaces(prefix, start, _MOST)
-        found += [labels for labels in page.spaces if labels[0] != SCHEDULES]
+        found += [labels for labels in page.spaces if labels[0] not in OURS]
         if not page.start:
             return found
         start = page.start

@@ -59,7 +59,7 @@ def submit(
     """Make a job, or return the first one with the same key. `about` has more fields for its first event. `once` is a
     key of our own, for which there is one job whatever the payload is."""
     wait, key_age, bound = _times(options) if options else _USUAL
-    key, thread = _names(options)
+    key, thread = names(options)
     contract, data = yield from book.address(agent, payload)
     bounds = yield from book.bounds(agent, contract)
     lane = yield from book.lane_within(bounds, agent, contract, data)
@@ -94,7 +94,7 @@ def submit(
     return (yield from _sent(book, command, intent, contract))
 
 
-def _names(options: SubmitOptions) -> tuple[str | None, str | None]:
+def names(options: SubmitOptions) -> tuple[str | None, str | None]:
     """A job's key and thread."""
     key, thread = options.get("key"), options.get("thread")
     if thread is not None and not text(thread, "thread"):

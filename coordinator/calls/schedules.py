@@ -1,7 +1,8 @@
 """Schedules: calls about recurring jobs.
 
-A schedule is two items: what it is, written by clients, and when it was last due, written by workers. So a late worker
-can't change a schedule. And taking the same time again makes no new job, because a job's key is name and time.
+A schedule is up to three items: what it is, and whether it rests, written by clients, and when it was last due,
+written by workers. So a late worker can't change a schedule, nor can a pause undo a change. And taking the same time
+again makes no new job, because a job's key is name and time.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .. import cron as times
 from ..blobs import open_blob, seal_blob
 from ..book import Book
 from ..commands import ListItems, ReadItems, WriteItems
-from ..items import SCHEDULES, ItemChange, ItemName, ItemNews, ItemPage, ItemRow
+from ..items import RESTING_SCHEDULES, SCHEDULES, ItemChange, ItemName, ItemNews, ItemPage, ItemRow
 from ..rows import JobRow
 from ..snapshots import from_ms
 from . import Call, jobs
@@ -99,13 +100,14 @@ def put(
         raise BadSetup(f"catch_up={catch_up!r}, but it must be {' or '.join(get_args(CatchUp))}")
     times.check(cron, timezone)
     jobs.terms(options)
+    jobs.names(options)
     contract, data = yield from book.address(agent, payload)
     given = dict(load_mapping(contract, data))
     about = {"agent": agent, "payload": given, "cron": cron, "timezone": timezone, "catch_up": catch_up}
+    sealed = seal_blob({**about, **_stored(options)}, path=f"schedule {name!r}")
     [row] = yield ReadItems((_defined(name),))
-    change = _change(name, {**about, **_stored(options)}, paused=row is not None and _is_paused(row))
-    if row is None or row.value != change.value:
-        yield WriteItems((change,))
+    if row is None or row.value != sealed:
+        yield WriteItems((ItemChange(_defined(name), sealed),))
 
 
 def _stored(options: SubmitOptions) -> dict[str, Any]:
@@ -124,36 +126,18 @@ def _stored(options: SubmitOptions) -> dict[str, Any]:
 
 def pause(name: str, *, paused: bool) -> Call[None]:
     """Let a schedule rest, or go on from now."""
-    row, _ = yield from _read(name)
-    about = _opened(row)
-    if about.pop("paused", False) != paused:
-        yield WriteItems((_change(name, about, paused=paused),))
+    yield from _read(name)
+    [rest] = yield ReadItems((_resting(name),))
+    if _rests(rest) != paused:
+        yield WriteItems((ItemChange(_resting(name), seal_blob(paused, path=f"the pause of schedule {name!r}")),))
 
 
 def run(book: Book, name: str) -> Call[JobRow]:
     """Submit the job of a schedule now, beside those of its times."""
     row, noted = yield from _read(name)
-    schedule = _schedule(row, noted, row.updated)
+    schedule = _schedule(row, noted, None, row.updated)
     options: Any = schedule.options
     return (yield from jobs.submit(book, schedule.agent, _payload(book, schedule), options, about={"schedule": name}))
-
-
-def _change(name: str, about: Mapping[str, Any], *, paused: bool) -> ItemChange:
-    """A release that knows of no pauses can't read a schedule that is paused, and so leaves it alone."""
-    content = {**about, "paused": True} if paused else about
-    return ItemChange(_defined(name), seal_blob(content, path=f"schedule {name!r}"))
-
-
-def _is_paused(row: ItemRow) -> bool:
-    try:
-        return "paused" in _opened(row)
-    except BatonpassError:  # unreadable, so it gets replaced
-        return False
-
-
-def _opened(row: ItemRow) -> dict[str, Any]:
-    about: dict[str, Any] = open_blob(row.value, of=f"schedule {row.name.key!r}")
-    return about
 
 
 def _read(name: str) -> Call[tuple[ItemRow, ItemRow | None]]:
@@ -166,13 +150,17 @@ def _read(name: str) -> Call[tuple[ItemRow, ItemRow | None]]:
 def remove(name: str) -> Call[None]:
     """Delete a schedule."""
     yield from _read(name)
-    yield WriteItems((ItemChange(_defined(name), None), ItemChange(_noted(name), None)))
+    yield WriteItems(tuple([ItemChange(each(name), None) for each in (_defined, _noted, _resting)]))
 
 
 def every() -> Call[list[Schedule]]:
     """All schedules, by name."""
     defined, noted, now = yield from _rows()
-    return [_schedule(row, noted.get(row.name.key), now) for row in defined]
+    found: list[Schedule] = []
+    for row in defined:
+        [rest] = yield ReadItems((_resting(row.name.key),))
+        found.append(_schedule(row, noted.get(row.name.key), rest, now))
+    return found
 
 
 def look(book: Book, left: dict[str, int]) -> Call[Look]:
@@ -182,22 +170,7 @@ def look(book: Book, left: dict[str, int]) -> Call[Look]:
     found, waits = Look(), list[int]()
     for row in defined:
         try:
-            last = noted.pop(row.name.key, None)
-            schedule, since = _schedule(row, last, now), _since(row, last, now)
-            if since > now:  # or nothing would be due until the clock has caught up
-                yield from _note(schedule, now, schedule.last_job, schedule.error)
-            coming = round(schedule.next_at.timestamp() * 1000) if schedule.next_at else None
-            if coming is None or coming > now:
-                left.pop(schedule.name, None)
-            elif (yield ReadItems((row.name, _noted(row.name.key)))) != [row, last]:
-                coming = now  # others took this time meanwhile, or it was removed or changed: the next look sees
-            else:
-                due = times.latest(schedule.cron, schedule.timezone, since, now)
-                may_leave = now - left.setdefault(schedule.name, now) <= _MISSED
-                at = _Due(due or coming, now, last.updated if last else 0, may_leave)
-                if (yield from _submit(book, schedule, at, found)):
-                    del left[schedule.name]
-                coming = times.following(schedule.cron, schedule.timezone, now)
+            coming = yield from _look_at(book, (row, noted.pop(row.name.key, None)), now, left, found)
         except BatonpassError as error:
             (found.late if isinstance(error, Unavailable) else found.errors).append((row.name.key, str(error)))
             continue
@@ -205,6 +178,30 @@ def look(book: Book, left: dict[str, int]) -> Call[Look]:
     if noted:  # also for schedules that were removed just when they were due
         yield WriteItems(tuple([ItemChange(row.name, None) for row in noted.values()]))
     return replace(found, wait=min(waits, default=None))
+
+
+def _look_at(
+    book: Book, items: tuple[ItemRow, ItemRow | None], now: int, left: dict[str, int], found: Look
+) -> Call[int | None]:
+    """Submit the job of a schedule if it is due. Returns when it is due next, if ever."""
+    row, last = items
+    schedule, since = _schedule(row, last, None, now), _since(row, last, now)
+    if since > now:  # or nothing would be due until the clock has caught up
+        yield from _note(schedule, now, schedule.last_job, schedule.error)
+    coming = round(schedule.next_at.timestamp() * 1000) if schedule.next_at else None
+    if coming is None or coming > now:
+        left.pop(schedule.name, None)
+        return coming
+    *current, rest = yield ReadItems((row.name, _noted(schedule.name), _resting(schedule.name)))
+    if current != [row, last]:
+        return now  # others took this time meanwhile, or it was removed or changed: the next look sees
+    due = times.latest(schedule.cron, schedule.timezone, max(since, rest.updated if rest else 0), now)
+    if rest is None or (due and not _rests(rest)):
+        may_leave = now - left.setdefault(schedule.name, now) <= _MISSED
+        at = _Due(due or coming, now, last.updated if last else 0, may_leave)
+        if (yield from _submit(book, schedule, at, found)):
+            del left[schedule.name]
+    return times.following(schedule.cron, schedule.timezone, now)
 
 
 @dataclass(frozen=True)
@@ -305,14 +302,14 @@ def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:
 
 
 @understood("a schedule")
-def _schedule(row: ItemRow, noted: ItemRow | None, now: int) -> Schedule:
+def _schedule(row: ItemRow, noted: ItemRow | None, rest: ItemRow | None, now: int) -> Schedule:
     name = row.name.key
-    about = _opened(row)
+    about: dict[str, Any] = open_blob(row.value, of=f"schedule {name!r}")
     if "guard" in about:
         about["options"] = {**about["options"], "guard": Guard(**about.pop("guard"))}
     last = _last(name, noted)
-    resting = "paused" in about
-    coming = None if resting else times.following(about["cron"], about["timezone"], min(_since(row, noted, now), now))
+    since = max(_since(row, noted, now), rest.updated if rest else 0)
+    coming = None if _rests(rest) else times.following(about["cron"], about["timezone"], min(since, now))
     return Schedule(
         name=name,
         changed_at=from_ms(row.updated),
@@ -320,6 +317,7 @@ def _schedule(row: ItemRow, noted: ItemRow | None, now: int) -> Schedule:
         last_at=from_ms(last["due"]) if last["due"] else None,
         last_job=last["job"],
         error=last["error"],
+        paused=_rests(rest),
         **about,
     )
 
@@ -340,3 +338,11 @@ def _defined(name: str) -> ItemName:
 
 def _noted(name: str) -> ItemName:
     return ItemName((SCHEDULES, "noted"), name)
+
+
+def _resting(name: str) -> ItemName:
+    return ItemName((RESTING_SCHEDULES,), name)
+
+
+def _rests(rest: ItemRow | None) -> bool:
+    return rest is not None and bool(open_blob(rest.value, of=f"the pause of schedule {rest.name.key!r}"))

@@ -91,3 +91,8 @@ def test_one_that_a_newer_release_stored_is_left_to_that(bench: Bench) -> None:
 def test_what_no_job_could_have_is_refused(bench: Bench, options: dict[str, Any], told: str) -> None:
     with bench.refused(bp.BadSetup, told):
         schedule(bench, **options)
+
+
+def test_a_thread_without_a_name_is_refused_when_it_is_given(bench: Bench) -> None:
+    with bench.refused(bp.BadSetup, "names no thread"):
+        schedule(bench, thread="")

@@ -23,7 +23,7 @@ def test_a_paused_schedule_makes_no_jobs_until_it_goes_on(bench: Bench) -> None:
     bench.run(face.resume_schedule("hourly"))
     assert look(bench).jobs == []  # what passed meanwhile is not made up for
     [going] = known(bench)
-    assert going == replace(paused, paused=False, next_at=going.next_at, changed_at=going.changed_at)
+    assert going == replace(paused, paused=False, next_at=going.next_at)  # a pause changes nothing of it
     at = to_the_hour(bench)
     assert len(look(bench).jobs) == 1
     assert known(bench)[0].last_at == from_ms(at)
@@ -47,6 +47,30 @@ def test_a_resumed_one_that_was_not_paused_keeps_its_missed_time(bench: Bench) -
     bench.clock.advance(HOUR)
     bench.run(bench.face(APP).resume_schedule("hourly"))
     assert len(look(bench).jobs) == 1
+
+
+def test_a_time_before_the_pause_is_not_made_up_for_either(bench: Bench) -> None:
+    schedule(bench)
+    to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+    to_the_hour(bench)
+    for call in (bench.face(APP).pause_schedule, bench.face(APP).resume_schedule):
+        bench.run(call("hourly"))
+        assert look(bench).jobs == []
+    to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+    bench.run(bench.face(APP).unschedule("hourly"))
+    assert bench.run(bench.face(APP).schedules()) == []
+
+
+def test_it_waits_no_busier_than_others(bench: Bench) -> None:
+    """Also when its time has passed."""
+    schedule(bench)
+    bench.run(bench.face(APP).pause_schedule("hourly"))
+    to_the_hour(bench)
+    waits = look(bench).wait
+    assert waits
+    assert HOUR - 1000 < waits <= HOUR
 
 
 def test_a_job_besides(bench: Bench) -> None:

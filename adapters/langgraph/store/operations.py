@@ -26,7 +26,7 @@ from ....coordinator.blobs import open_blob, seal_blob
 from ....coordinator.calls import Call, items
 from ....coordinator.calls.inputs import milliseconds, text
 from ....coordinator.coded.codec import Unproven
-from ....coordinator.items import SCHEDULES, ItemChange, ItemName, ItemRow
+from ....coordinator.items import OURS, ItemChange, ItemName, ItemRow
 from .filters import check_conditions, check_filter, common_prefix, meets, passes
 from .vectors import Embed, Vectors
 
@@ -174,8 +174,8 @@ def _labels(namespace: Iterable[object]) -> tuple[str, ...]:
         if not isinstance(label, str):
             raise InvalidNamespaceError(f"Namespace labels must be strings, but {label!r} in {labels!r} is not.")
         text(label, "namespace label")
-    if labels[:1] == (SCHEDULES,):
-        raise InvalidNamespaceError(f"Root label for namespace cannot be {SCHEDULES!r}: that is Batonpass's own.")
+    if labels and labels[0] in OURS:
+        raise InvalidNamespaceError(f"Root label for namespace cannot be {labels[0]!r}: that is Batonpass's own.")
     return cast("tuple[str, ...]", labels)
 
 
