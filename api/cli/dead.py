@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batonpass.contracts.errors import BadSetup, NotFound
+from batonpass.contracts.errors import BadSetup, NotFound, ThreadBusy
 from batonpass.contracts.job import CHILDREN, FailureReason, JobInfo, JobState
 from batonpass.coordinator.refusals import refusal
 from batonpass.coordinator.sync_client import SyncCoordinator
@@ -88,14 +88,23 @@ def redrive(
         left, waits = (_only(each, found) for each in _held_back(coordinator, letters))
         chosen = [info.id for info in letters if info.id in found and info.id not in {*left, *waits}]
 
+        busy: dict[str, str] = {}
+
         def retry(job: str) -> None:
-            coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, *edits), guard=limits)
+            try:
+                coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, *edits), guard=limits)
+            except ThreadBusy as other:
+                if not everything:
+                    raise
+                busy[job] = other.job_id  # mostly another of these jobs: it must not keep the rest from being redriven
 
         done, stopped = done_to(_checked(coordinator, jobs) if jobs else chosen, retry)
-    lines = [f"redriven {job}" for job in done]
+    redriven = [job for job in done if job not in busy]
+    lines = [f"redriven {job}" for job in redriven]
     lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
     lines += [f"left {job} until {child} has completed" for job, child in waits.items()]
-    about = {"redriven": [*done], "left": left, "waits": waits}
+    lines += [f"left {job} until {other} has ended, which runs on its thread" for job, other in busy.items()]
+    about = {"redriven": redriven, "left": left, "waits": {**waits, **busy}}
     tell(about, lines or ["there are no such dead letters"], stopped, as_json=as_json)
 
 

@@ -273,6 +273,20 @@ def test_redrive_all(run: CommandLine, dead: list[str]) -> None:
     assert listed(run) == []
 
 
+def test_a_thread_that_is_busy_keeps_no_others_back(run: CommandLine) -> None:
+    with start_blocking_portal() as portal, bp.connect(run.url, app=app) as coordinator:
+        with portal.wrap_async_context_manager(serving(app, run.url)):
+            for thread in ("other", "shared", "shared"):  # the last to fail is the first to be redriven
+                job = coordinator.submit("bill", Order(text="bad"), thread=thread)
+                with pytest.raises(bp.JobFailed):
+                    job.result(timeout=30)
+        second, first, other = (info.id for info in coordinator.dead_letters())
+    assert run("redrive", "--all", "--json").json == {"redriven": [second, other], "left": {}, "waits": {first: second}}
+    assert run("redrive", "--all").out == f"left {first} until {second} has ended, which runs on its thread\n"
+    busy = run("redrive", first, "--json")
+    assert (busy.code, busy.json["job_id"]) == (2, second)
+
+
 def test_a_job_that_its_guard_parked_goes_on_with_another_guard(run: CommandLine) -> None:
     job = run("submit", "order", '{"text": "good"}', "--guard", '{"hops": 1}').out.strip()
     with working(run.url), bp.connect(run.url, app=app) as coordinator:
