@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
-import anyio
+from anyio import CapacityLimiter, to_thread
 
 from .closing import Closing
 
@@ -36,7 +36,8 @@ class _Held(Generic[T]):
     made: T
     pid: int
     life: AsyncGenerator[None] | None = None
-    closes: bool = False
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    closed: bool = False
 
 
 class PerLoop(Generic[T]):
@@ -46,6 +47,9 @@ class PerLoop(Generic[T]):
         self._make = make
         self._close = close
         self._held: dict[asyncio.AbstractEventLoop, _Held[T]] = {}
+        # What is to be closed. A generator that nobody holds is closed too late if its loop is just ending: asyncio
+        # begins with it in the loop's last turn, and reports that it was not done.
+        self._taken: dict[_Held[T], asyncio.AbstractEventLoop] = {}
 
     def here(self) -> T:
         """The running loop's."""
@@ -70,39 +74,66 @@ class PerLoop(Generic[T]):
             await self._hang_up(loop, held)
 
     async def _hang_up(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> bool:
-        """Close it in its loop, once: the loop may be ending already, and closing all its generators."""
-        if held.closes:
-            return False
-        held.closes = True
-        if self._held.get(loop) is held:
-            del self._held[loop]
-        await self._close(held.made)
-        return True
+        """Close it in its loop, once: the loop may be ending already, and closing all its generators. Returns whether
+        this has closed it. If somebody else does so already, it returns after that: the loop must not end before."""
+        async with held.turn:
+            if held.closed:
+                return False
+            held.closed = True
+            self._taken.pop(held, None)
+            if self._held.get(loop) is held:
+                del self._held[loop]
+            try:
+                await self._close(held.made)
+            except asyncio.CancelledError:  # the loop is ending: it closes its generators after it cancelled its tasks
+                held.closed = False
+                self._taken[held] = loop
+                raise
+            return True
 
     async def _end(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> None:
         if await self._hang_up(loop, held) and held.life is not None:
-            await held.life.aclose()  # it has nothing to wait for any more
+            with suppress(RuntimeError):  # its loop is just closing it
+                await held.life.aclose()  # it has nothing to wait for any more
 
     def take_away(self) -> Callable[[], Awaitable[None]]:
         """Take all away, so that whoever asks after this gets new ones. Returns what closes those that were taken."""
-        taken = [(loop, self._held.pop(loop, None)) for loop in list(self._held)]
-        return partial(self._close_all, [(loop, held) for loop, held in taken if held is not None])
+        popped = [(loop, self._held.pop(loop, None)) for loop in list(self._held)]
+        taken = [(loop, held) for loop, held in popped if held is not None]
+        for held, loop in list(self._taken.items()):
+            if loop.is_closed():
+                self._taken.pop(held, None)
+        self._taken.update((held, loop) for loop, held in taken)
+        return partial(self._close_all, taken)
+
+    def _ask(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> Future[None] | None:
+        """Have a loop close its own. None if it does not run: it does so when it ends. (After a fork, the parent's
+        loops only look as if they were running.)"""
+        if not loop.is_running() or held.pid != os.getpid():
+            return None
+        end = self._end(loop, held)
+        try:
+            return asyncio.run_coroutine_threadsafe(end, loop)
+        except RuntimeError:  # it has ended just now
+            end.close()
+            return None
 
     async def aclose(self) -> None:
         """Close all."""
         await self.take_away()()
 
     async def _close_all(self, taken: list[tuple[asyncio.AbstractEventLoop, _Held[T]]]) -> None:
-        """Close each in its loop. (After a fork, the parent's loops only look as if they were running.)"""
-        here, ending = asyncio.get_running_loop(), list[Future[None]]()
+        """Close each in its loop."""
+        here = asyncio.get_running_loop()
+        asked = [self._ask(loop, held) for loop, held in taken if loop is not here]
+        ending = [each for each in asked if each is not None]
         with Closing() as all_of_them:
             for loop, held in taken:
                 if loop is here:
                     with all_of_them.part():
                         await self._end(loop, held)
-                elif loop.is_running() and held.pid == os.getpid():
-                    ending.append(asyncio.run_coroutine_threadsafe(self._end(loop, held), loop))
-            with anyio.move_on_after(_CLOSED_WITHIN):  # a blocked loop closes its own when it ends
-                for each in ending:
-                    with all_of_them.part():
-                        await asyncio.wrap_future(each)
+            if ending:  # in a thread, because a loop that is blocked for longer has to go on with it later
+                ended, _ = await to_thread.run_sync(wait, ending, _CLOSED_WITHIN, limiter=CapacityLimiter(1))
+                for each in ended:
+                    with all_of_them.part(), suppress(CancelledError):
+                        each.result()
