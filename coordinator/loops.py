@@ -98,13 +98,22 @@ class PerLoop(Generic[T]):
 
     def take_away(self) -> Callable[[], Awaitable[None]]:
         """Take all away, so that whoever asks after this gets new ones. Returns what closes those that were taken."""
+        return partial(self._close_all, self._take())
+
+    def _take(self) -> list[tuple[asyncio.AbstractEventLoop, _Held[T]]]:
         popped = [(loop, self._held.pop(loop, None)) for loop in list(self._held)]
         taken = [(loop, held) for loop, held in popped if held is not None]
         for held, loop in list(self._taken.items()):
             if loop.is_closed():
                 self._taken.pop(held, None)
         self._taken.update((held, loop) for loop, held in taken)
-        return partial(self._close_all, taken)
+        return taken
+
+    def end_soon(self) -> None:
+        """`take_away`, for sync code: each loop that runs closes its own as soon as it has a turn. Waits for nothing,
+        as this may be called in one of these loops, or in a thread that one of them waits for."""
+        for loop, held in self._take():
+            self._ask(loop, held)
 
     def _ask(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> Future[None] | None:
         """Have a loop close its own. None if it does not run: it does so when it ends. (After a fork, the parent's

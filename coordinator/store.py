@@ -110,13 +110,16 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Close what is open. Breaks nothing that is under way, and whoever may goes on with what is opened for it."""
+        """Close what is open. Breaks nothing that is under way, and whoever may goes on with what is opened for it.
+
+        What belongs to event loops they close themselves, soon or at their end, unless somebody has opened the store
+        again meanwhile."""
         ...
 
     async def aopen(self) -> None: ...
 
     async def aclose(self) -> None:
-        """`close`, and close what belongs to event loops, unless somebody has opened the store again meanwhile."""
+        """`close`, and wait until the event loops that run have closed what belongs to them."""
         ...
 
 

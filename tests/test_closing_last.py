@@ -106,7 +106,7 @@ class Beside:
         assert not self._thread.is_alive()
 
 
-@pytest.mark.parametrize("side", ["async"])
+@pytest.mark.parametrize("side", ["sync", "async"])
 async def test_while_the_loop_goes_on(connection: bp.Connection, side: str) -> None:
     """As in a web service that opens it at its start only, and has threads of its own."""
     before = opened()
@@ -119,7 +119,34 @@ async def test_while_the_loop_goes_on(connection: bp.Connection, side: str) -> N
         await coordinator.jobs()
 
 
-@pytest.mark.parametrize("side", ["async"])
+async def test_by_sync_code_in_the_loop_itself(connection: bp.Connection) -> None:
+    before = opened()
+    with connection:
+        async with connection as coordinator:
+            await use(coordinator)
+    with pytest.raises(bp.BadSetup, match=CLOSED):
+        await coordinator.jobs()
+    await comes(lambda: opened() <= before, "no more open files than before")
+
+
+def test_just_when_the_loop_ends(connection: bp.Connection, complaints: Callable[[], list[str]]) -> None:
+    """It takes this many turns after that. So it cancels what closes, or ends before that has begun."""
+
+    async def main(turns: int) -> None:
+        with connection:
+            async with connection as coordinator:
+                await use(coordinator)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    before = opened()
+    for turns in range(8):
+        asyncio.run(main(turns))
+        assert complaints() == []
+        wait_until(lambda: opened() <= before, what="no more open files than before", timeout=30)
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
 @pytest.mark.parametrize("runs_again", [True, False])
 def test_while_the_loop_is_idle(
     connection: bp.Connection, side: str, runs_again: bool, complaints: Callable[[], list[str]]

@@ -249,6 +249,8 @@ class ClusterLink:
         with self.lifetime.ending() as ends:
             if ends:
                 client, self._sync = self._sync, None
+                for each in (self.subscriptions, self._async):
+                    each.end_soon()
         if client is not None:
             client.close()
 

@@ -246,6 +246,9 @@ class RedisStore:
     def close(self) -> None:
         """Close what is idle. What is in use its user closes: the client library trips over a connection that another
         thread closes meanwhile, with a TypeError, say."""
+        with self.lifetime.ending() as ends:
+            for each in (self._subscriptions, self._async) if ends else ():
+                each.end_soon()
         with Closing() as ending:
             with ending.part():
                 self._connections.close()

@@ -240,6 +240,9 @@ class SqliteStore:
         await to_thread.run_sync(self.open)
 
     def close(self) -> None:
+        with self.lifetime.ending() as ends:
+            if ends:
+                self._watchers.end_soon()
         self._there.forget()  # first: another thread may open it meanwhile
         self._reading.close()
         self._writing.close(self._disk.close)
