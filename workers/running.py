@@ -99,11 +99,9 @@ class Runner:
         """How many deliveries are running."""
         return len(self._running)
 
-    def at_work(self, task: asyncio.Task[Any] | None) -> list[AtWork]:
-        """Whose code a task of this loop may run. Callable from any thread."""
-        here = list(self._running.values())
-        whose = [each for each in here if each.is_in(task)] or [each for each in here if each.may_have(task)]
-        return [each.at_work for each in whose if each.at_work is not None]
+    def at_work(self, task: asyncio.Task[Any]) -> AtWork | None:
+        """Whose code a task of this loop runs, if that is sure. Callable from any thread."""
+        return next((each.at_work for each in list(self._running.values()) if each.has(task)), None)
 
     def drain(self) -> None:
         """Give back every running delivery at its next checkpoint."""

@@ -71,10 +71,10 @@ class Calls:
             self._running.discard(call)
 
 
-def may_be_among(calls: Calls, task: Task[Any] | None) -> bool:
-    """Whether a task may be one of an attempt's. Python tells only from 3.12 on."""
+def is_among(calls: Calls, task: Task[Any]) -> bool:
+    """Whether a task is surely one of an attempt's. Python tells only from 3.12 on."""
     context: Any = getattr(task, "get_context", None)
-    return context is None or context().get(_CURRENT) is calls
+    return context is not None and context().get(_CURRENT) is calls
 
 
 async def in_thread(fn: Callable[[], T]) -> T:

@@ -11,7 +11,7 @@ from anyio import current_effective_deadline
 
 from ..contracts.agent import Agent
 from .session import LeaseSession
-from .threads import Calls, may_be_among
+from .threads import Calls, is_among
 
 
 class AtWork(NamedTuple):
@@ -33,13 +33,9 @@ class Underway:
         self.at_work: AtWork | None = None
         self._canceled = False
 
-    def is_in(self, task: asyncio.Task[Any] | None) -> bool:
-        """Whether this is its task."""
-        return self._task is task
-
-    def may_have(self, task: asyncio.Task[Any] | None) -> bool:
-        """Whether its agent's code may run in this task."""
-        return self.at_work is not None and may_be_among(self.at_work.calls, task)
+    def has(self, task: asyncio.Task[Any]) -> bool:
+        """Whether its agent's code surely runs in this task."""
+        return self.at_work is not None and (self._task is task or is_among(self.at_work.calls, task))
 
     def cancel(self) -> None:
         """Stop its code where it next awaits."""

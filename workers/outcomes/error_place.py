@@ -13,6 +13,8 @@ from ...contracts.raised import chain
 
 _OURS = str(Path(__file__).parents[2])
 _NOT_USERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+# The second is for other loops than asyncio's own, which have no frames.
+_LOOPS = {("asyncio.base_events", "_run_once"), ("asyncio.runners", "run")}
 Traced: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
@@ -28,11 +30,14 @@ def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
     return None
 
 
-def stands_in(agent: Agent[Any], frame: FrameType | None) -> str | None:
-    """The same for code that runs now: `frame` is the innermost."""
-    while frame is not None and not _is_users(agent, frame):
+def stands_in(agent: Agent[Any] | None, frame: FrameType | None) -> str | None:
+    """The same for code that runs now in an event loop: `frame` is the innermost. Without an agent, all code that is
+    not installed counts."""
+    while frame is not None and not _runs_loop(frame):
+        if not _is_installed(frame) if agent is None else _is_users(agent, frame):
+            return f"{_file(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
         frame = frame.f_back
-    return frame and f"{_file(frame)}:{frame.f_lineno} in {frame.f_code.co_name}"
+    return None
 
 
 def to_log(agent: Agent[Any] | None, error: BaseException) -> Traced:
@@ -46,6 +51,11 @@ def to_log(agent: Agent[Any] | None, error: BaseException) -> Traced:
 
 def _is_users(agent: Agent[Any], frame: FrameType) -> bool:
     return _package(_module(frame)) == _package(agent.fn.__module__ or "") or not _is_installed(frame)
+
+
+def _runs_loop(frame: FrameType) -> bool:
+    """Whether what is around this frame is no code in its event loop, but the program that runs the loop."""
+    return (_module(frame), frame.f_code.co_name) in _LOOPS
 
 
 def _package(module: str) -> str:
