@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, redirect_stdout
@@ -14,16 +15,20 @@ from batonpass.contracts.agent import Agent
 from batonpass.contracts.app import App
 from batonpass.contracts.contract import Contract
 from batonpass.contracts.errors import BadSetup, BatonpassError
+from batonpass.contracts.raised import described
 from batonpass.coordinator.blobs import open_envelope
 from batonpass.coordinator.book import parse_ref
 from batonpass.coordinator.commands import ReadKept, Restore
 from batonpass.coordinator.frameworks import adapter_of
 from batonpass.coordinator.rows import Delivery, JobRow
 from batonpass.coordinator.store import Store
+from batonpass.workers.context.base import Rejecting
 from batonpass.workers.context.context import Context, entered, left
 from batonpass.workers.session import LeaseSession
+from batonpass.workers.single import single
 
 UNBUILT = "were not looked at, because its factory fails here"
+UNCLOSED = "fit, but what its factory makes fails here at its end"
 Problem = tuple[JobRow, str, str]
 
 
@@ -59,26 +64,48 @@ class _Looked:
         self._store = store
         self._lost = lost
         self._made: Any = None
+        self._found: list[Problem] = []
+        self._fit: list[JobRow] = []
 
     async def at(self, rows: Sequence[JobRow]) -> list[Problem]:
-        found: list[Problem] = []
-        async with AsyncExitStack() as held:
-            for number, row in enumerate(rows):
-                try:
-                    session = self._session(row)
-                    payload = self._payload(row)
-                except BatonpassError:  # it has ended meanwhile, or is damaged, which `doctor` and `timeline` show
-                    continue
-                if session.checkpoint is None:
-                    continue  # a hop that has saved nothing starts anew
-                try:
-                    await self._build(held, Context(session, self._agent, payload, None))
-                except Exception as error:
-                    why = f": {type(error).__name__}: {error}"
-                    return [*found, *((each, UNBUILT, why) for each in rows[number:])]
-                if problem := self._problem(session):
-                    found.append((row, *problem))
-        return found
+        # In a task of its own: if its factory cancels that, this must not be taken for a Ctrl-C, which cancels ours.
+        await asyncio.create_task(self._look_at(rows))
+        if (here := asyncio.current_task()) and here.cancelling():
+            raise asyncio.CancelledError
+        return self._found
+
+    async def _look_at(self, rows: Sequence[JobRow]) -> None:
+        looked = False
+        try:
+            async with AsyncExitStack() as held:
+                await self._look_at_each(rows, held)
+                looked = True
+        except BaseException as error:
+            if not looked:
+                raise
+            self._found += [(row, UNCLOSED, _why(error)) for row in self._fit]
+
+    async def _look_at_each(self, rows: Sequence[JobRow], held: AsyncExitStack) -> None:
+        for number, row in enumerate(rows):
+            try:
+                session = self._session(row)
+                payload = self._payload(row)
+            except BatonpassError:  # it has ended meanwhile, or is damaged, which `doctor` and `timeline` show
+                continue
+            if session.checkpoint is None:
+                continue  # a hop that has saved nothing starts anew
+            try:
+                await self._build(held, Context(session, self._agent, payload, None))
+            except BaseException as error:
+                rejects = isinstance(single(error), Rejecting)  # this job: others it may take
+                self._found += [(each, UNBUILT, _why(error)) for each in ([row] if rejects else rows[number:])]
+                if not rejects:
+                    return
+                continue
+            if problem := self._problem(session):
+                self._found.append((row, *problem))
+            else:
+                self._fit.append(row)
 
     def _session(self, row: JobRow) -> LeaseSession:
         """The job as a worker would get it."""
@@ -107,3 +134,12 @@ class _Looked:
         except BatonpassError as error:
             return "can't continue in what its factory makes", f": {error}"
         return (f"continue at {lost}, which it no longer has", "") if lost else None
+
+
+def _why(error: BaseException) -> str:
+    """The words of an error of a factory, whatever it is: a worker takes each as the end of one job. Raises a Ctrl-C
+    again."""
+    error = single(error)
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        raise error
+    return f": it rejects this job: {error}" if isinstance(error, Rejecting) else f": {described(error)}"

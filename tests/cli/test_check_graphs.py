@@ -3,10 +3,12 @@ the deploy, not after it, when its worker parks it."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -72,12 +74,35 @@ def records(ctx: bp.Context) -> Any:
     return graph("b")
 
 
+def rejects(ctx: bp.Context) -> Any:
+    if ctx.payload.text == "rain":  # type: ignore[attr-defined]
+        ctx.reject("no rain")
+    return graph("renamed")
+
+
+def exits() -> Any:
+    sys.exit("no config")
+
+
+async def cancels() -> Any:
+    cast("asyncio.Task[Any]", asyncio.current_task()).cancel()
+    await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def fails_at_its_end() -> AsyncIterator[Any]:
+    yield graph("b")
+    raise OSError("it can't be closed")
+
+
 def no_state_graph() -> dict[str, str]:
     return {}
 
 
 now, renamed = release(lambda: graph("b")), release(lambda: graph("renamed"))
 by_payload, unbuilt, writes = release(told), release(needs_resources), release(records)
+rejecting, exiting, cancelling = release(rejects), release(exits), release(cancels)
+unclosed = release(fails_at_its_end)
 no_graph, no_class = release(no_state_graph), release(lambda: graph("b", Undeclared))
 
 
@@ -140,6 +165,8 @@ def test_a_factory_that_takes_ctx_makes_a_graph_for_each_job(jobs: list[str], ch
     [
         ("unbuilt", "TypeError: 'NoneType' object is not subscriptable"),
         ("writes", "BadSetup: `batonpass check` changes nothing, so a factory can't record steps there"),
+        ("exiting", "SystemExit: no config"),
+        ("cancelling", "CancelledError"),
     ],
 )
 def test_a_factory_that_fails_here(
@@ -154,6 +181,28 @@ def test_a_factory_that_fails_here(
         ("warn", "agent notes", f"1 dead letter(s) {says} {jobs[1]}: {why}"),
     ]
     assert kept(store_url) == before
+
+
+def test_a_factory_that_rejects_a_job(jobs: list[str], check: Callable[..., Ran]) -> None:
+    """It says nothing about the other jobs."""
+    asking, failed, _ = jobs
+    assert problems(check("rejecting", "--json")) == [
+        (
+            "warn",
+            "agent notes",
+            f"1 job(s) were not looked at, because its factory fails here, e.g. {asking}: it rejects this job: no rain",
+        ),
+        ("warn", "agent notes", f"1 dead letter(s) continue at node 'b', which it no longer has, e.g. {failed}"),
+    ]
+
+
+def test_a_factory_that_fails_at_its_end(jobs: list[str], check: Callable[..., Ran]) -> None:
+    """A worker's jobs would fail by that, too, although their graph fits."""
+    says = "fit, but what its factory makes fails here at its end, e.g."
+    assert problems(check("unclosed", "--json")) == [
+        ("warn", "agent notes", f"1 job(s) {says} {jobs[0]}: OSError: it can't be closed"),
+        ("warn", "agent notes", f"1 dead letter(s) {says} {jobs[1]}: OSError: it can't be closed"),
+    ]
 
 
 @pytest.mark.parametrize(
