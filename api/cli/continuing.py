@@ -24,6 +24,7 @@ from batonpass.coordinator.rows import Delivery, JobRow
 from batonpass.coordinator.store import Store
 from batonpass.workers.context.base import Rejecting
 from batonpass.workers.context.context import Context, entered, left
+from batonpass.workers.context.steps import Recorded, Steps
 from batonpass.workers.session import LeaseSession
 from batonpass.workers.single import single
 
@@ -32,16 +33,33 @@ UNCLOSED = "fit, but what its factory makes fails here at its end"
 Problem = tuple[JobRow, str, str]
 
 
+_REFUSED = "`batonpass check` changes nothing, so a factory can't record steps there"
+
+
 class _Unchanged:
     """In place of a store: a factory may not write, and what it would write could count, as the job may be running."""
 
     codec = None
 
     def call(self, command: object) -> NoReturn:
-        raise BadSetup("`batonpass check` changes nothing, so a factory can't record steps there")
+        raise BadSetup(_REFUSED)
 
     async def acall(self, command: object) -> NoReturn:
         self.call(command)
+
+
+class _OnlyRecorded(Steps):
+    """Refuses any other step before its function is called. (`_Unchanged` sees it after that, and never sees an effect
+    that is to be repeated.)"""
+
+    def begin(
+        self, name: str, key: str | None, arguments: object, *, users: bool = False, part: str = ""
+    ) -> tuple[str, bytes, Recorded | None]:
+        full, digest, recorded = super().begin(name, key, arguments, users=users, part=part)
+        if recorded is None:
+            self.leave(name)
+            raise BadSetup(_REFUSED)
+        return full, digest, recorded
 
 
 def stuck(app: App, store: Store, rows: Sequence[JobRow]) -> Iterator[Problem]:
@@ -95,7 +113,8 @@ class _Looked:
             if session.checkpoint is None:
                 continue  # a hop that has saved nothing starts anew
             try:
-                await self._build(held, Context(session, self._agent, payload, None))
+                steps = _OnlyRecorded(session, own_state=False)
+                await self._build(held, Context(session, self._agent, payload, None, steps))
             except BaseException as error:
                 rejects = isinstance(single(error), Rejecting)  # this job: others it may take
                 self._found += [(each, UNBUILT, _why(error)) for each in ([row] if rejects else rows[number:])]

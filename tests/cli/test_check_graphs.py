@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -54,9 +54,9 @@ def graph(name: str, state: Any = State) -> Any:
     return made
 
 
-def release(factory: Callable[..., Any]) -> bp.App:
+def release(factory: Callable[..., Any], retries: int = 1) -> bp.App:
     app = bp.App("desk")
-    app.langgraph("notes", accepts=Topic, returns=Notes, retries=1)(factory)
+    app.langgraph("notes", accepts=Topic, returns=Notes, retries=retries)(factory)
     return app
 
 
@@ -70,8 +70,27 @@ def needs_resources(ctx: bp.Context) -> Any:
 
 
 def records(ctx: bp.Context) -> Any:
-    ctx.sync.step("one", str, "x", key="one")
+    """Goes on without its step, so that a second one, of the same name, would be called, too."""
+    with suppress(bp.BadSetup):
+        ctx.sync.step("one", called.append, "sync", key="one")
+    ctx.sync.step("one", called.append, "sync", key="two")
     return graph("b")
+
+
+async def records_async(ctx: bp.Context) -> Any:
+    await ctx.step("one", called.append, "async", key="one")
+    return graph("b")
+
+
+async def repeats(ctx: bp.Context) -> Any:
+    if ctx.attempt > 1:  # the first one saves a checkpoint
+        await ctx.effect("mail", mail, unsure="repeat")
+    return graph("b")
+
+
+def mail() -> None:
+    called.append("mail")
+    raise OSError("it may have been sent")
 
 
 def rejects(ctx: bp.Context) -> Any:
@@ -99,8 +118,10 @@ def no_state_graph() -> dict[str, str]:
     return {}
 
 
+called: list[str] = []  # steps and effects of factories
 now, renamed = release(lambda: graph("b")), release(lambda: graph("renamed"))
 by_payload, unbuilt, writes = release(told), release(needs_resources), release(records)
+writes_async, repeating = release(records_async), release(repeats, retries=2)
 rejecting, exiting, cancelling = release(rejects), release(exits), release(cancels)
 unclosed = release(fails_at_its_end)
 no_graph, no_class = release(no_state_graph), release(lambda: graph("b", Undeclared))
@@ -165,6 +186,7 @@ def test_a_factory_that_takes_ctx_makes_a_graph_for_each_job(jobs: list[str], ch
     [
         ("unbuilt", "TypeError: 'NoneType' object is not subscriptable"),
         ("writes", "BadSetup: `batonpass check` changes nothing, so a factory can't record steps there"),
+        ("writes_async", "BadSetup: `batonpass check` changes nothing, so a factory can't record steps there"),
         ("exiting", "SystemExit: no config"),
         ("cancelling", "CancelledError"),
     ],
@@ -173,6 +195,7 @@ def test_a_factory_that_fails_here(
     app: str, why: str, store_url: str, jobs: list[str], check: Callable[..., Ran]
 ) -> None:
     """It may need what only workers have."""
+    called.clear()
     before = kept(store_url)
     ran = check(app, "--json")
     says = "were not looked at, because its factory fails here, e.g."
@@ -180,7 +203,21 @@ def test_a_factory_that_fails_here(
         ("warn", "agent notes", f"1 job(s) {says} {jobs[0]}: {why}"),
         ("warn", "agent notes", f"1 dead letter(s) {says} {jobs[1]}: {why}"),
     ]
-    assert kept(store_url) == before
+    assert (kept(store_url), called) == (before, [])
+
+
+def test_an_effect_that_a_worker_would_repeat_is_not_done(store_url: str, check: Callable[..., Ran]) -> None:
+    async def submit() -> None:
+        async with serving(repeating, store_url) as coordinator:
+            job = await coordinator.submit("notes", Topic(text="bad"))
+            with pytest.raises(bp.JobFailed, match="sent"):
+                await job.result(timeout=60)
+
+    anyio.run(submit)
+    assert called.pop() == "mail"
+    called.clear()
+    [(level, _, text)] = problems(check("repeating", "--json"))
+    assert (level, "BadSetup: `batonpass check` changes nothing" in text, called) == ("warn", True, [])
 
 
 def test_a_factory_that_rejects_a_job(jobs: list[str], check: Callable[..., Ran]) -> None:
