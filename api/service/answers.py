@@ -94,7 +94,7 @@ class DeletedThread:
     """A thread that is gone, and how many checkpoints and jobs it had."""
 
     thread: str
-    deleted: int
+    checkpoints: int
     jobs: int
 
 

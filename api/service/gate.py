@@ -1,5 +1,5 @@
-"""Gate: who may ask. Every request must have the token. One that changes something must be JSON, which no form on
-another site's page can send."""
+"""Gate: who may ask. Every request must have the token. One that posts something must be JSON, which no form on another
+site's page can send. (Nor can it send a DELETE.)"""
 
 from __future__ import annotations
 

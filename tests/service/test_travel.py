@@ -59,7 +59,7 @@ async def test_a_thread_is_read_forked_and_taken_back(store_url: str, http: http
     assert (back["to"], (await got(http, "/timeline", thread="t"))[0]["id"]) == (new.id, back["id"])
     assert await posted(http, f"/checkpoints/{new.id}/name", name="") == {"id": new.id, "name": None}
     gone = await http.delete("/timeline", params={"thread": "t"})
-    assert gone.json() == {"thread": "t", "deleted": 4, "jobs": 0}
+    assert gone.json() == {"thread": "t", "checkpoints": 4, "jobs": 0}
     again = await http.delete("/timeline", params={"thread": "t"})
     assert (again.status_code, again.json()["error"]) == (404, "there is no thread 't' here")
     assert (await http.get("/timeline", params={"thread": "t"})).status_code == 404
