@@ -110,18 +110,9 @@ class _Travel:
         options = cast("JobOptions", given.given(*_OF_A_FORK))
         if given.agent is not None and (trace := trace_of(request)):
             options.setdefault("trace", trace)
-        edit = {name: getattr(given, name) for name in ("changes", "append", "state")}
-        at: Any = (
-            self._coordinator.fork
-        )  # its overloads tell a job's fork from a checkpoint's, which is known here later
-        made = await at(
-            request.path_params["id"],
-            **edit,
-            agent=given.agent,
-            payload=given.payload,
-            thread=given.thread,
-            **options,
-        )
+        about = {name: getattr(given, name) for name in _OF_A_FORK}
+        fork: Any = self._coordinator.fork  # only the request tells which of its overloads is meant
+        made = await fork(request.path_params["id"], **about, **options)
         return answer(vars(Made(made.id)))
 
     async def name(self, request: Request, given: Naming) -> Response:
