@@ -115,6 +115,14 @@ class Job(_Handle, Generic[R]):
         """End the job now, even if a worker is running it. Returns False if it had already ended."""
         return await adrive(self._store, jobs.cancel(self.id))
 
+    async def run_now(self) -> bool:
+        """Don't let the job wait any longer for its next attempt (`reason` "retry_at"), or for the time that it was
+        submitted for ("scheduled"). Returns False if it is ready, or at work, already.
+
+        `WrongState` if it waits for something else, has ended, or sleeps: a `ctx.sleep` lasts as long as it was told.
+        """
+        return await adrive(self._store, jobs.run_now(self.id))
+
 
 class SyncJob(_Handle, Generic[R]):
     """A job, for sync code: the same as `Job`, without await."""
@@ -178,3 +186,7 @@ class SyncJob(_Handle, Generic[R]):
     def cancel(self) -> bool:
         """End the job now: see `Job.cancel`."""
         return drive(self._store, jobs.cancel(self.id))
+
+    def run_now(self) -> bool:
+        """Don't let the job wait any longer for its time: see `Job.run_now`."""
+        return drive(self._store, jobs.run_now(self.id))

@@ -119,6 +119,13 @@ def _asks_other(job_id: str, given: str, asked: str) -> BatonpassError:
     return WrongState(f"job {job_id} no longer asks {job_id}.{given}, but {job_id}.{asked}: read that question first")
 
 
+def _not_timed(job_id: str, state: str, reason: str) -> BatonpassError:
+    return WrongState(
+        f"job {job_id} is {state}{reason and f' ({reason})'}: only one that waits for its next attempt, or for its "
+        "scheduled time, can be run now"
+    )
+
+
 def _not_failed(job_id: str, state: str) -> BatonpassError:
     return WrongState(f"job {job_id} is {state}: only a failed job can be redriven")
 
@@ -224,6 +231,7 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "outrun": _outrun,
     "not_asking": _not_asking,
     "asks_other": _asks_other,
+    "not_timed": _not_timed,
     "not_failed": _not_failed,
     "failed_again": _failed_again,
     "cursor": _cursor,

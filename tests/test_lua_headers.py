@@ -73,6 +73,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.Release(FENCE, USER, cut_off=True),
     c.AnswerJob(mint("j"), b"answer", 5),
     c.Cancel(mint("j")),
+    c.RunNow(mint("j")),
     c.Redrive(mint("j"), new_target(), mint("c"), 3, {USER: b"1"}),
     c.Emit(c.Fence(mint("j"), 1, mint("l")), (b"1", b"2")),
     c.ReadStream(mint("j"), "1-0"),

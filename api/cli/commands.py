@@ -22,6 +22,7 @@ _OURS = {
     "inbox": "inbox:inbox",
     "answer": "inbox:answer",
     "cancel": "jobs:cancel",
+    "run-now": "jobs:run_now",
     "dead-letters": "dead:dead_letters",
     "redrive": "dead:redrive",
     "timeline": "history:timeline",

@@ -227,6 +227,22 @@ def cancel(
     tell({"canceled": [job for job in canceled if canceled[job]]}, lines, stopped, as_json=as_json)
 
 
+def run_now(
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB", help="Ids of jobs")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Run jobs now that wait for their next attempt, or for their scheduled time."""
+    with opened(store, namespace) as coordinator:
+        handles = {job: coordinator.job(job) for job in jobs}
+        for handle in handles.values():
+            handle.info()  # with a job that is not there, none is touched
+        hastened, stopped = done_to(handles, lambda job: handles[job].run_now())
+    lines = (f"{job} is ready{'' if now else ' or running already'}" for job, now in hastened.items())
+    tell({"run_now": [job for job in hastened if hastened[job]]}, lines, stopped, as_json=as_json)
+
+
 def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
     handle = coordinator.job(job_id)
     info = handle.info()

@@ -59,6 +59,14 @@ class Canceled:
 
 
 @dataclass(frozen=True)
+class RunNow:
+    """A job, and whether this made it ready. If not, it was ready, or at work, before."""
+
+    id: str
+    run_now: bool
+
+
+@dataclass(frozen=True)
 class Redriven:
     """A job that continues."""
 

@@ -22,7 +22,7 @@ from batonpass.coordinator.calls.inputs import cursor
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
-from .answers import Alive, Answered, Canceled, DeletedJob, EventPage, Redriven, ShownJob, Submitted
+from .answers import Alive, Answered, Canceled, DeletedJob, EventPage, Redriven, RunNow, ShownJob, Submitted
 from .bodies import (
     All,
     Answer,
@@ -65,6 +65,7 @@ def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
         Operation("GET", "/jobs/{id}/stream", ends.stream, Stream, str, media=SERVER_SENT),
         Operation("POST", "/jobs/{id}/answer", ends.answer, Answer, Answered),
         Operation("POST", "/jobs/{id}/cancel", ends.cancel, Nothing, Canceled),
+        Operation("POST", "/jobs/{id}/run-now", ends.run_now, Nothing, RunNow),
         Operation("POST", "/jobs/{id}/redrive", ends.redrive, Redrive, Redriven),
         Operation("GET", "/timeline", ends.timeline, Timeline, list[CheckpointSummary]),
         *travel_operations(coordinator),
@@ -203,6 +204,11 @@ class _Endpoints:
         """Cancel a job that has not ended."""
         job = self._coordinator.job(request.path_params["id"])
         return answer(vars(Canceled(job.id, await job.cancel())))
+
+    async def run_now(self, request: Request, __: Nothing) -> Response:
+        """Run a job now that waits for its next attempt, or for its scheduled time."""
+        job = self._coordinator.job(request.path_params["id"])
+        return answer(vars(RunNow(job.id, await job.run_now())))
 
     async def redrive(self, request: Request, given: Redrive) -> Response:
         """Let a failed job continue, with changes if you like."""

@@ -34,7 +34,7 @@ from ..blobs import open_blob, open_envelope, seal_envelope, seal_plain
 from ..book import Book, queue_of, target
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
-from ..commands import Cancel, FirstUse, JobsOn, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
+from ..commands import Cancel, FirstUse, JobsOn, ListJobs, ReadJob, ReadStream, RunNow, Submit, Takers, Terms
 from ..questions import question_of
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
@@ -230,6 +230,12 @@ def cancel(job_id: str) -> Call[bool]:
     """End the job. False if it had ended already."""
     ended: bool = yield Cancel(checked(job_id))
     return ended
+
+
+def run_now(job_id: str) -> Call[bool]:
+    """Run the job before its time. False if it was ready, or at work, already."""
+    hastened: bool = yield RunNow(checked(job_id))
+    return hastened
 
 
 def page(

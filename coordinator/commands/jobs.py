@@ -217,6 +217,14 @@ class Cancel(Command[bool]):
 
 
 @dataclass(frozen=True, slots=True)
+class RunNow(Command[bool]):
+    """Make a job ready that waits for its next attempt or for the time that it was submitted for. Returns False if it
+    is ready, or at work, already."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Redrive(Command[None]):
     """Make a failed job deliverable again, with a new count of attempts: the same hop, from its last checkpoint, with
     its journal. `target` replaces its address and envelope, `tip` the checkpoint that it goes on from. `records` are

@@ -34,6 +34,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Submit: clients.submit,
     c.AnswerJob: clients.answer,
     c.Cancel: clients.cancel,
+    c.RunNow: clients.run_now,
     c.Redrive: clients.redrive,
     c.Adopt: clients.adopt,
     c.Declare: clients.declare,

@@ -142,7 +142,7 @@ _GOING_ON = {
 # Where, in the reply, the queues for `filled` begin.
 _FILLING: dict[type[c.Command[Any]], int] = {
     **dict.fromkeys((c.Claim, c.Complete, c.Fail, c.HandOff, c.Release, c.Sleep, c.Spawn, c.Suspend), 1),
-    **dict.fromkeys((c.Cancel, c.Submit), 2),
+    **dict.fromkeys((c.Cancel, c.RunNow, c.Submit), 2),
 }
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
 _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
@@ -164,6 +164,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Release: ("release", jobs.release_args, _nothing),
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer, m.asked], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
+    c.RunNow: ("run_now", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", jobs.redrive_args, _nothing),
     c.Adopt: ("adopt", jobs.adopt_args, _nothing),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),

@@ -95,3 +95,16 @@ def test_what_was_redriven_is_told_also_if_another_fails(run: CommandLine, dead:
     assert told.json["redriven"] == [dead[2]]
     alone = run("redrive", dead[1], "--json").json
     assert "redriven" not in alone
+
+
+def test_jobs_that_wait_for_their_time_are_run_now(run: CommandLine) -> None:
+    first, second = (run("submit", "a", "{}", "--delay", "1h").out.strip() for _ in range(2))
+    assert run("run-now", first, UNKNOWN).complaint.startswith(f"there is no job {UNKNOWN}")
+    with bp.connect(run.url) as coordinator:
+        assert coordinator.job(first).info().reason == "scheduled"
+    assert run("run-now", first).out == f"{first} is ready\n"
+    assert run("run-now", first, second).out == f"{first} is ready or running already\n{second} is ready\n"
+    assert run("run-now", first, "--json").json == {"run_now": []}
+    run("cancel", first)
+    refused = run("run-now", first)
+    assert (refused.code, "is canceled: only one that waits" in refused.err) == (2, True)

@@ -133,9 +133,9 @@ def answer(world: World, pick: Picks) -> None:
     world.say(c.AnswerJob(job, b"%d" % pick.below(2), pick.of([0, asked, asked, asked + 1])))
 
 
-@move(1)
-def cancel(world: World, pick: Picks) -> None:
-    world.say(c.Cancel(world.job(pick)))
+@move(3)
+def cancel_or_run_now(world: World, pick: Picks) -> None:
+    world.say(c.RunNow(world.job(pick, "submitted")) if pick.below(3) else c.Cancel(world.job(pick)))
 
 
 @move(3)

@@ -267,6 +267,7 @@ GROWING: dict[str, Scene] = {
     "import from elsewhere": lambda bench: c.Import("new", 0, [_placed()], [""], [c.Stamp(3, 5, "first")]),
     "adopt": lambda bench: _adopting("failed"),
     "adopt a question": lambda bench: _adopting("input_required"),
+    "run now": lambda bench: c.RunNow(bench.submit(delay=MINUTE)),
 }
 # Each ends something or keeps it going, so it must work on a full server, too.
 ENDING: dict[str, Scene] = {

@@ -108,6 +108,19 @@ async def test_a_form_is_of_a_page_that_is_open(sqlite_url: str) -> None:
             assert (await job.info()).state == "canceled"
 
 
+async def test_a_job_that_waits_for_its_time_is_run_now(sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, visiting(address) as visitor:
+            job = await coordinator.submit("free", Draft(), delay=3600)
+            await visitor.open(f"/ui/jobs/{job.id}")
+            assert "Run it now" in visitor.page
+            assert "runs as soon as a worker" in await visitor.send(f"/ui/jobs/{job.id}/run-now")
+            assert "Run it now" not in visitor.page
+            assert (await job.info()).reason == "ready"
+            await job.cancel()
+            assert "only one that waits" in await visitor.send(f"/ui/jobs/{job.id}/run-now", 409)
+
+
 async def test_what_is_not_there(sqlite_url: str) -> None:
     with service_of(app, sqlite_url) as address:
         async with bp.connect(sqlite_url, app=app) as coordinator, visiting(address) as visitor:

@@ -152,6 +152,10 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 assert isinstance(reply.json()["fields"], list)
             assert (await job.info()).state == "submitted"
             await nobody_else(address, job.id)
+            late = await coordinator.submit("graph", Ask(), delay=3600)
+            hastened = [(await http.post(f"/jobs/{late.id}/run-now", json={})).json() for _ in range(2)]
+            assert hastened == [{"id": late.id, "run_now": True}, {"id": late.id, "run_now": False}]
+            assert (await late.info()).reason == "ready"
             canceled = [(await http.post(f"{path}/cancel", json={})).json() for _ in range(2)]
             assert canceled == [{"id": job.id, "canceled": True}, {"id": job.id, "canceled": False}]
             await reached(job, bp.JobState.CANCELED)

@@ -35,6 +35,7 @@ _DONE = {
     "answered": "Your answer was accepted. The job continues as soon as a worker claims it.",
     "canceled": "The job was canceled.",
     "ended": "The job had already ended.",
+    "hastened": "The job runs as soon as a worker claims it.",
     "redriven": "The job is retried from its last checkpoint.",
     "forked": "This new job continues from that checkpoint.",
 }
@@ -74,6 +75,7 @@ def page(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
             Route("/ui/jobs/{id}/events", inside(shows.events), methods=["GET"]),
             Route("/ui/jobs/{id}/answer", inside(shows.answer), methods=["POST"]),
             Route("/ui/jobs/{id}/cancel", inside(shows.cancel), methods=["POST"]),
+            Route("/ui/jobs/{id}/run-now", inside(shows.run_now), methods=["POST"]),
             Route("/ui/jobs/{id}/redrive", inside(shows.redrive), methods=["POST"]),
             Route("/ui/checkpoints/{id}", inside(shows.checkpoint), methods=["GET"]),
             Route("/ui/checkpoints/{id}/fork", inside(shows.fork), methods=["POST"]),
@@ -192,6 +194,13 @@ class _Page:
             return "canceled" if await self._coordinator.job(job).cancel() else "ended"
 
         return await self._act(request, "cancel", canceling)
+
+    async def run_now(self, request: Request) -> Response:
+        async def hastening(job: str) -> str:
+            await self._coordinator.job(job).run_now()
+            return "hastened"
+
+        return await self._act(request, "run-now", hastening)
 
     async def redrive(self, request: Request) -> Response:
         async def redriving(job: str) -> str:
