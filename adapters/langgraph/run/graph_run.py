@@ -34,6 +34,7 @@ from .progress import Progress
 from .questions import Questions
 from .running import RunningTasks
 from .streaming import Streaming
+from .tokens import StreamedTokens
 from .usage import CountingUsage
 
 _log = logging.getLogger(__name__)
@@ -157,7 +158,8 @@ class GraphRun:
         allow_subgraphs_without_checkpoints()
         streaming = Streaming(self._session, self._graph.store)
         names = {**self._config.get("configurable", {}), **streaming.config}
-        config: RunnableConfig = {"configurable": names, "callbacks": self._callbacks}
+        callbacks = [*self._callbacks, StreamedTokens(streaming.write)]
+        config: RunnableConfig = {"configurable": names, "callbacks": callbacks}
         running = asyncio.ensure_future(self._graph.ainvoke(entered, config, context=given, durability="sync"))
         loop = asyncio.get_running_loop()
         self._saver.on_failure = lambda: loop.call_soon_threadsafe(running.cancel)

@@ -36,7 +36,7 @@ class Streaming:
         """What to add to the config of the run."""
         return {
             STREAM: StreamProtocol(lambda chunk: None, {"custom"}),
-            RUNTIME: Runtime(stream_writer=self._write, store=self._memory),
+            RUNTIME: Runtime(stream_writer=self.write, store=self._memory),
         }
 
     async def sent(self) -> None:
@@ -51,8 +51,8 @@ class Streaming:
         if self._sending is not None:
             self._sending.cancel()
 
-    def _write(self, chunk: Any) -> None:
-        """Called by nodes, in any thread."""
+    def write(self, chunk: Any) -> None:
+        """Send a value. Nodes call this, in any thread."""
         self._loop.call_soon_threadsafe(self._add, readable(chunk))
 
     def _add(self, value: Any) -> None:
