@@ -16,6 +16,7 @@ class CheckpointSummary(Listed):
     """A checkpoint without its state, as lists show it.
 
     - `step_index` counts the thread's checkpoints from 0.
+    - `framework_id` is what the framework itself calls it: LangGraph's `checkpoint_id`, if a `BatonpassSaver` saved it.
     - `job` and `hop` are set if a worker saved it under a job.
     - `context` is small user metadata. `version` is the agent's `state_version` when it was saved.
     - Times are the store's, in UTC. `expires_at` is None if it has no ttl. While a checkpoint has a `name`, it is kept.
@@ -40,6 +41,7 @@ class CheckpointSummary(Listed):
     expires_at: datetime | None
     name: str | None = None
     version: int = 1
+    framework_id: str | None = None
     copy_of: str | None = None
     original_at: datetime | None = None
     damaged: tuple[str, ...] = ()

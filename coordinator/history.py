@@ -32,6 +32,14 @@ R = TypeVar("R", bound=Contract)
 class History(Connected):
     """The part of `Coordinator` for time travel and retention."""
 
+    async def threads(self, *, limit: int = 50, after: str = "") -> list[str]:
+        """List the names of all threads that have a checkpoint or a job, in the order of their characters' codes. A job
+        that was submitted without a thread has one that is named like its id.
+
+        For the next page, pass the last name as `after`.
+        """
+        return await adrive(self.store, travel.threads(limit, after))
+
     async def timeline(
         self,
         thread: str,

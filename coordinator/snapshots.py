@@ -324,6 +324,7 @@ def _about(checkpoint_id: str, header: list[Any], commit: CommitLine, name: str)
         "expires_at": from_ms(commit.expires) if commit.expires else None,
         "name": name or None,
         "version": more.get("version", 1),
+        "framework_id": commit.place.key if commit.place else None,
         "copy_of": copy[0],
         "original_at": from_ms(copy[1]) if copy[1] else None,
     }

@@ -30,6 +30,10 @@ R = TypeVar("R", bound=Contract)
 class SyncHistory(Connected):
     """`History` for sync code. See there what each method means and raises."""
 
+    def threads(self, *, limit: int = 50, after: str = "") -> list[str]:
+        """List the names of all threads: see `Coordinator.threads`."""
+        return drive(self.store, travel.threads(limit, after))
+
     def timeline(
         self,
         thread: str,

@@ -25,6 +25,7 @@ _OURS = {
     "run-now": "jobs:run_now",
     "dead-letters": "dead:dead_letters",
     "redrive": "dead:redrive",
+    "threads": "history:threads",
     "timeline": "history:timeline",
     "events": "history:events",
     "stream": "stream:stream",

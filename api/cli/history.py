@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -15,6 +16,26 @@ from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, Types, assignment, listed, opened
 from .printing import cell, print_json, print_table, tell_more, tell_unreadable
+
+_HEADINGS = ("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT", "FRAMEWORK'S ID")
+
+
+def threads(
+    limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
+    after: Annotated[str, typer.Option(metavar="THREAD", help="Only threads behind this one")] = "",
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """List the names of all threads that have checkpoints or jobs."""
+    with opened(store, namespace) as coordinator:
+        found = coordinator.threads(limit=limit if as_json else limit + 1, after=after)
+    if as_json:
+        print_json(found)
+        return
+    print_table(("THREAD",), [(name,) for name in found[:limit]])
+    if len(found) > limit:
+        typer.echo(f"more: --after {shlex.quote(found[limit - 1])}", err=True)
 
 
 def timeline(
@@ -64,8 +85,8 @@ def timeline(
         which = "such checkpoints" if narrowed and newest is None else "checkpoints yet"
         rest = f", but jobs: see `batonpass show {newest.id}`, the newest" if newest is not None else ""
         typer.echo(f"batonpass: {thread!r} has no {which}{rest}", err=True)
-    headings = ("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT")
-    print_table(headings, map(_row, found[:limit]))
+    columns = len(_HEADINGS) - (not any(each.framework_id for each in found))
+    print_table(_HEADINGS[:columns], (_row(each)[:columns] for each in found[:limit]))
     tell_unreadable("checkpoint", [each.id for each in found[:limit] if each.unreadable])
     if branches and len(found) > limit:  # they are not paged
         typer.echo(f"more: --limit {limit * 2}", err=True)
@@ -79,13 +100,13 @@ def _only_job(coordinator: SyncCoordinator, thread: str) -> JobInfo | None:
         return None
     for newest in coordinator.jobs(thread=thread, limit=1):
         return newest
-    raise NotFound(f"there is no thread {thread!r} with checkpoints: `batonpass jobs` lists the jobs")
+    raise NotFound(f"there is no thread {thread!r} with checkpoints: `batonpass threads` lists the threads")
 
 
 def _row(c: CheckpointSummary) -> tuple[Any, ...]:
     number = "damaged" if c.damaged else c.step_index
     context = dict(c.context) or None
-    return number, c.id, c.name, c.agent, c.hop, c.framework, c.step, c.created_at, context
+    return number, c.id, c.name, c.agent, c.hop, c.framework, c.step, c.created_at, context, c.framework_id
 
 
 def events(

@@ -69,4 +69,4 @@ def delete(
 
 def not_there(thread: str) -> NotFound:
     """The error for a thread that has nothing. To delete it again does no harm, but its name may be mistyped."""
-    return NotFound(f"there is no thread {thread!r} here: `batonpass jobs` lists the jobs")
+    return NotFound(f"there is no thread {thread!r} here: `batonpass threads` lists the threads")

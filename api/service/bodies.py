@@ -166,6 +166,18 @@ class Stream(Query):
     """The last id that was received, if the request has no header `Last-Event-ID`."""
 
 
+_Limit = Annotated[int, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MOST})]
+
+
+class Threads(Query):
+    """Which threads are wanted."""
+
+    limit: _Limit = 50
+    """The most in one page."""
+    after: str = ""
+    """The last page's last thread."""
+
+
 class _Wanted(Query):
     """What is wanted."""
 
@@ -174,7 +186,7 @@ class _Wanted(Query):
 
 
 class _Page(_Wanted):
-    limit: Annotated[int, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": _MOST})] = 50
+    limit: _Limit = 50
     """The most in one page."""
 
 
@@ -256,8 +268,8 @@ async def body(request: Request, form: type[B]) -> B:
 def parameters(request: Request, form: type[W]) -> W:
     """The request's parameters."""
     wanted = fitting(form, dict(request.query_params), "query")
-    if isinstance(wanted, _Page) and not 1 <= wanted.limit <= _MOST:
-        after = "after" if isinstance(wanted, Questions) else "before"
+    if isinstance(wanted, _Page | Threads) and not 1 <= wanted.limit <= _MOST:
+        after = "after" if isinstance(wanted, Questions | Threads) else "before"
         raise BadRequest(
             f"limit={wanted.limit}, but it must be from 1 to {_MOST}; for the next page, pass the last one as {after}="
         )

@@ -35,6 +35,7 @@ from .bodies import (
     Show,
     Stream,
     Submission,
+    Threads,
     Timeline,
 )
 from .happened import following, passed_over, reader
@@ -67,6 +68,7 @@ def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
         Operation("POST", "/jobs/{id}/cancel", ends.cancel, Nothing, Canceled),
         Operation("POST", "/jobs/{id}/run-now", ends.run_now, Nothing, RunNow),
         Operation("POST", "/jobs/{id}/redrive", ends.redrive, Redrive, Redriven),
+        Operation("GET", "/threads", ends.threads, Threads, list[str]),
         Operation("GET", "/timeline", ends.timeline, Timeline, list[CheckpointSummary]),
         *travel_operations(coordinator),
         *schedule_operations(coordinator),
@@ -131,6 +133,10 @@ class _Endpoints:
         job = self._coordinator.job(request.path_params["id"])
         await self._coordinator.delete_job(job.id)
         return answer(vars(DeletedJob(job.id)))
+
+    async def threads(self, _: Request, wanted: Threads) -> Response:
+        """List the names of all threads that have checkpoints or jobs, in order."""
+        return answer(await self._coordinator.threads(**wanted.model_dump()))
 
     async def timeline(self, _: Request, wanted: Timeline) -> Response:
         """List the checkpoints of a thread, or of a job's thread, newest first."""

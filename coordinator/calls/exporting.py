@@ -61,7 +61,7 @@ def export(what: str, out: BundleWriter, progress: Callable[[int, int], None], *
     out.add(THREAD, found.thread)
     yield from _checkpoints(found, out, progress, decoded=decoded)
     if not found.checkpoints and not found.jobs:
-        raise NotFound(f"there is no job or thread {what!r} here: `batonpass jobs` lists the jobs")
+        raise NotFound(f"there is no job or thread {what!r} here: `batonpass jobs` and `batonpass threads` list them")
     if sum(kept.job.state == JobState.INPUT_REQUIRED for kept in found.jobs.values()) > 1:
         raise Conflict(f"the jobs of thread {found.thread!r} went on meanwhile: run it again")
     yield from _writes(found.thread, out)

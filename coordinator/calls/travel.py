@@ -13,7 +13,7 @@ from ...contracts.names import is_id
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
 from ..book import Book
-from ..commands import Ancestors, FindName, Name, Timeline
+from ..commands import Ancestors, FindName, Name, Threads, Timeline
 from ..refusals import refusal
 from ..rows import CheckpointRow
 from ..snapshots import listed
@@ -50,6 +50,19 @@ class Wanted:
         return all(wanted in (None, value) for wanted, value in zip(given, has, strict=True)) and all(
             key in found.context and found.context[key] == value for key, value in self.context.items()
         )
+
+
+def threads(limit: int, after: str) -> Call[list[str]]:
+    """A page of the threads' names."""
+    count(limit, "limit")
+    found: list[str] = []
+    last = text(after, "after") if after else ""
+    while len(found) < limit:
+        page: list[str] = yield Threads(min(_PAGE, limit - len(found)), last)
+        if not page:
+            break
+        found, last = found + page, page[-1]
+    return found
 
 
 def timeline(thread: str, limit: int, before: str | None, wanted: Wanted) -> Call[list[CheckpointSummary]]:

@@ -31,7 +31,7 @@ def test_a_thread_that_is_not_there_is_refused(run: CommandLine) -> None:
     for mistyped in (("delete", "cust-l"), ("prune", "cust-l", "--older-than", "0")):
         for options in ([], ["--json"]):
             told = run(*mistyped, *options).complaint
-            assert told == "there is no thread 'cust-l' here: `batonpass jobs` lists the jobs"
+            assert told == "there is no thread 'cust-l' here: `batonpass threads` lists the threads"
     assert kept(run.url) == before
 
 

@@ -50,10 +50,25 @@ def test_lists_of_what_fits(run: CommandLine, saved: list[str]) -> None:
     assert "not JSON" in run("timeline", "run", "--context", "k=x").complaint
 
 
+def test_the_threads_are_listed(run: CommandLine, saved: list[str]) -> None:
+    with bp.connect(run.url) as coordinator:
+        for name in ("b 2", "\u00fc"):
+            coordinator.save(thread=name, agent="a", state=1, step="s")
+        assert coordinator.threads() == ["b 2", "run", "\u00fc"]
+        assert coordinator.threads(limit=1, after="b 2") == ["run"]
+        for wrong in ({"limit": -1}, {"after": 7}):
+            with pytest.raises(bp.BadSetup):
+                coordinator.threads(**wrong)  # type: ignore[arg-type]
+    assert run("threads").out.splitlines() == ["THREAD", "b 2", "run", "\u00fc"]
+    first = run("threads", "--limit", "1")
+    assert (first.out.splitlines(), first.err) == (["THREAD", "b 2"], "more: --after 'b 2'\n")
+    assert run("threads", "--after", "b 2", "--json").json == ["run", "\u00fc"]
+
+
 def test_a_thread_that_is_not_there(run: CommandLine, saved: list[str]) -> None:
     for options in ([], ["--json"], ["--branches"], ["--agent", "a"]):
         complaint = run("timeline", "nothing", *options).complaint
-        assert complaint == "there is no thread 'nothing' with checkpoints: `batonpass jobs` lists the jobs"
+        assert complaint == "there is no thread 'nothing' with checkpoints: `batonpass threads` lists the threads"
     app = bp.App("not begun")
 
     @app.agent("a", accepts=bp.State, returns=bp.State)

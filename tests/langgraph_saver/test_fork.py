@@ -35,7 +35,9 @@ def key_of(config: Any) -> str:
 
 def test_what_is_shown(run: CommandLine, thread: str) -> None:
     with BatonpassSaver.from_url(run.url) as saver:
-        Runner(fan(saver), thread, "sync").run({"trace": ["in"]})
+        runner = Runner(fan(saver), thread, "sync")
+        runner.run({"trace": ["in"]})
+        keys = [key_of(state.config) for state in runner.history()]
     line = run("timeline", thread, "--json").json
     assert [each["step"] for each in line] == ["last", "join", "work x3", "left, right", "input", "input"]
     assert [each["context"]["source"] for each in line] == ["loop"] * 5 + ["input"]
@@ -43,7 +45,11 @@ def test_what_is_shown(run: CommandLine, thread: str) -> None:
     told = run("diff", line[1]["id"], line[0]["id"]).out
     assert told.splitlines() == ["+ state['trace'][7]: 'last'"]
     assert len(run("restore", line[0]["id"]).json["trace"]) == 8
-    assert "left, right" in run("timeline", thread).out
+    assert [each["framework_id"] for each in line] == keys
+    heading, *rows = run("timeline", thread).out.splitlines()
+    assert heading.endswith("FRAMEWORK'S ID")
+    assert all(row.endswith(key) for row, key in zip(rows, keys, strict=True))
+    assert "left, right" in rows[3]
 
 
 def test_a_fork_is_found_by_the_graph(run: CommandLine, thread: str) -> None:

@@ -115,6 +115,12 @@ async def test_lists_are_those_of_the_command_line(
             assert await got("/timeline", thread=SUPPER, agent="nobody") == []
             await coordinator.submit("cook", {"text": "tea"}, thread="not begun", delay=3600)
             assert await got("/timeline", thread="not begun") == []
+            threads = await got("/threads")
+            assert threads == await printed("threads") == await coordinator.threads()
+            assert {SUPPER, "not begun", jobs[0].id} <= {*threads}
+            assert await got("/threads", limit=1, after=threads[0]) == threads[1:2]
+            refused = await http.get("/threads", params={"limit": 0})
+            assert (refused.status_code, "the last one as after=" in refused.text) == (400, True)
 
             told = await got("/events", types="job.*, checkpoint.named", job=jobs[1].id)
             expected = [event async for event in coordinator.events(types="job.*", job=jobs[1].id)]
