@@ -19,7 +19,7 @@ from .retry import Retries, policies
 
 In = TypeVar("In", bound=Contract)
 Isolation: TypeAlias = Literal["process", "thread", "task"]
-Memory: TypeAlias = Literal["hop", "job"]
+Memory: TypeAlias = Literal["hop", "job", "thread"]
 _REMEMBERING = "an agent of this kind starts each visit fresh: put what it needs to know into the payload"
 
 
@@ -45,9 +45,10 @@ class Agent(Generic[In]):
       async code). "thread" is the default for a plain `def`. For framework agents, "task" and "thread" are the same. A
       thread can't be killed: when its attempt is over, its next call of the context is refused, and a `batonpass
       worker` with too many of these threads (`--threads-left`) restarts.
-    - `memory` is how long the framework's state lasts: "hop" (each visit of a job starts fresh) or "job" (a job that
-      comes back finds the state as it left it). A graph with "job" can hand off in the middle, with
-      `interrupt(handoff)`, and continues there with the payload that comes back. Such a handoff needs no `leave`.
+    - `memory` is how long the framework's state lasts: "hop" (each visit of a job starts fresh), "job" (a job that
+      comes back finds the state as it left it), or "thread" (so does the next job on the same thread). A graph with
+      "job" or "thread" can hand off in the middle, with `interrupt(handoff)`, and continues there with the payload that
+      comes back. Such a handoff needs no `leave`.
     - `state_version` is stored with each of the agent's states. When their shape changes, raise it and write an
       `@app.migration` for the stored ones.
     - `asks` is how a framework's agent asks a person: who, for how long, and what happens then.
@@ -154,7 +155,7 @@ class Agent(Generic[In]):
             what = "declare returns= or hands_to= (returns=bp.State if it only does something)"
             raise BadSetup(f"agent {self.name!r} has no outcome: {what}")
         outcomes = len(self.hands_to) + (self.returns is not None)
-        inside = self.memory == "job" and self.returns is not None
+        inside = self.remembers and self.returns is not None
         if self.kind != "function" and self.leave is None and outcomes > 1 and not inside:
             raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: choose one with leave=")
 
@@ -166,11 +167,11 @@ class Agent(Generic[In]):
                 f"agent {self.name!r}: asks={asks!r}, but it must be a batonpass.Asks, e.g. bp.Asks(timeout=3600)"
             )
         if self.memory not in get_args(Memory):
-            raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it must be hop or job")
+            raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it must be hop, job or thread")
         if self.asks is not None and self.kind == "function":
             raise BadSetup(f"agent {self.name!r}: asks= is for framework agents: here ctx.ask() takes the same options")
-        if self.memory == "job" and self.kind in ("function", "crewai"):
-            raise BadSetup(f"agent {self.name!r}: memory='job', but {_REMEMBERING}")
+        if self.remembers and self.kind in ("function", "crewai"):
+            raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but {_REMEMBERING}")
 
     def _check_function(self) -> None:
         if self.kind != "function":
@@ -225,6 +226,11 @@ class Agent(Generic[In]):
     def isolated(self) -> bool:
         """Whether it runs in a child process where that is possible."""
         return (self.isolation or ("process" if self.kind == "crewai" else "task")) == "process"
+
+    @property
+    def remembers(self) -> bool:
+        """Whether its framework's state lasts longer than a visit."""
+        return self.memory != "hop"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the original function, so that you can unit test a decorated one."""

@@ -45,8 +45,9 @@ class Session(Protocol):
 
     @property
     def remembered(self) -> Checkpoint | None:
-        """The last checkpoint of this agent's previous visit, if it has `memory="job"`. Start from it if this hop has
-        not saved any yet."""
+        """The last checkpoint of this agent's previous visit, if it has `memory="job"` or "thread". Start from it if
+        this hop has not saved any yet. If it is of another job, that has ended, perhaps in the middle: begin anew with
+        its state."""
         ...
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..adapters.adapter import Adapter
@@ -16,8 +16,7 @@ from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import Asleep, FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
-from ..coordinator.calls.travel import Wanted, timeline
-from ..coordinator.commands import Command, Record, Restore
+from ..coordinator.commands import Command
 from ..coordinator.following import afollow
 from ..coordinator.store import Store
 from .aside import reading
@@ -29,7 +28,8 @@ from .doubt import in_doubt
 from .outcomes.fan_out import spawning
 from .outcomes.outcomes import ending, handing_off
 from .outcomes.refused_handoffs import Held, keep, kept
-from .session import LeaseSession, packed
+from .remembering import remembering
+from .session import LeaseSession
 from .single import single
 
 
@@ -49,9 +49,9 @@ class Attempts:
         payload = _open_payload(self._app, agent, envelope)
         if envelope.transcript is not None:
             session.inherit(envelope.transcript)
-        if agent.memory == "job":
+        if agent.remembers:
             with reading():
-                await adrive(self._store, _remembering(self._app, agent, envelope, session))
+                await adrive(self._store, remembering(self._app, agent, envelope, session))
         context = Context(session, agent, payload, self._resources)
         entered(context)
         command: Command[None] | None = None
@@ -112,16 +112,3 @@ def _open_payload(app: App, agent: Agent[Any], envelope: Envelope) -> Contract:
         raise ContractViolation(f"agent {agent.name!r} accepts {accepts}, but got {envelope.contract}")
     payload: Contract = app.load(agent.accepts, envelope.contract, envelope.payload)
     return payload
-
-
-def _remembering(
-    app: App, agent: Agent[Any], envelope: Envelope, session: LeaseSession
-) -> Generator[Command[Any], Any, None]:
-    """Give the session what an agent with `memory="job"` remembers of its last visit. Nothing on its first visit, or if
-    this one has already saved."""
-    if session.checkpoint is not None or agent.name not in envelope.path[:-1]:
-        return
-    wanted = Wanted(agent=agent.name, job=session.job_id)
-    for found in (yield from timeline(session.thread, 1, None, wanted)):
-        if recorded := session.remember((yield Restore(found.id)), app):
-            yield Record(session.fence, packed(recorded))

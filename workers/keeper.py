@@ -13,7 +13,7 @@ from threading import Event, Lock, Thread
 from ..contracts.errors import BatonpassError, Fenced, NotFound, Unavailable
 from ..coordinator.commands import Fence, Heartbeat, Release
 from ..coordinator.store import Store
-from .session import PATIENCE
+from .pauses import PATIENCE
 from .standstill import LOOK, Standstill
 from .trouble import Trouble
 

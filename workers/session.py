@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +35,7 @@ from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
 from .answered import answer_of, question_of
 from .budget import Budget
 from .parts import with_marks
+from .pauses import pauses
 from .trouble import Troubles
 
 if TYPE_CHECKING:
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from ..contracts.transcript import Transcript
 
 R = TypeVar("R")
-# How long to retry a write while the store can't be reached, in seconds. If the attempt failed, its work would be
-# paid for again, and writes are safe to repeat.
-PATIENCE = 30.0
 
 
 class Drained(Fenced):
@@ -191,9 +188,13 @@ class LeaseSession:
         opened = open_row(row)
         found = app.migrated(opened.checkpoint)
         saved = saved_as(found.framework, found.state, found.native)
-        self._known = len(transcript_of(saved, Losses()).messages)
         self.remembered = replace(found, native=saved.native)
-        self._base, self._opened, self._sharing = opened.base, None, Sharing.REFER
+        self._base, self._opened = opened.base, None
+        if found.job != self.job_id:  # it ended there, and what this job brings along is all new
+            self._sharing = Sharing.APPEND
+            return {}
+        self._known = len(transcript_of(saved, Losses()).messages)
+        self._sharing = Sharing.REFER
         native: Mapping[str, Any] = saved.native or {}
         recorded: Mapping[str, Any] = native.get("recorded", {})
         left = {key: record for key, record in recorded.items() if key not in self._journal}
@@ -319,12 +320,12 @@ class LeaseSession:
     def write(self, command: Command[R]) -> R:
         """Carry out a command of this delivery, with retries while the store is unavailable."""
         self.check_lease()
-        pauses = _pauses()
+        waits = pauses()
         while True:
             try:
                 return self._heard(self._store.call(command))
             except BatonpassError as error:
-                command, pause = self._again(command, error, pauses)
+                command, pause = self._again(command, error, waits)
             time.sleep(pause)
             self.check_lease()
 
@@ -333,22 +334,22 @@ class LeaseSession:
         if self._elsewhere:
             return await anyio.to_thread.run_sync(self.write, command)
         self.check_lease()
-        pauses = _pauses()
+        waits = pauses()
         while True:
             try:
                 return self._heard(await self._store.acall(command))
             except BatonpassError as error:
-                command, pause = self._again(command, error, pauses)
+                command, pause = self._again(command, error, waits)
             await anyio.sleep(pause)
             self.check_lease()
 
-    def _again(self, command: Command[R], error: BatonpassError, pauses: Iterator[float]) -> tuple[Command[R], float]:
+    def _again(self, command: Command[R], error: BatonpassError, waits: Iterator[float]) -> tuple[Command[R], float]:
         """What to write after an error, and in how many seconds. Raises the error if that is pointless."""
         if isinstance(error, Ungrounded):
             return self._grounded(command), 0.0
         if isinstance(error, Fenced):
             self._lost = self._heard(error)
-        if not isinstance(error, Unavailable) or (pause := next(pauses, None)) is None:
+        if not isinstance(error, Unavailable) or (pause := next(waits, None)) is None:
             raise error
         if self.trouble is not None:  # logged here: nobody else would, because a full server still accepts heartbeats
             self.trouble.met(self.fence.lease_id, error)
@@ -390,11 +391,3 @@ class LeaseSession:
 def packed(records: Mapping[str, Any]) -> dict[str, bytes]:
     """Journal records as stored."""
     return {key: seal_blob(value, path=f"record {key!r}") for key, value in records.items()}
-
-
-def _pauses() -> Iterator[float]:
-    """How long to wait after each failure, until patience runs out."""
-    deadline, pause = time.monotonic() + PATIENCE, 0.05
-    while time.monotonic() < deadline:
-        yield random.uniform(pause / 2, pause)
-        pause = min(pause * 2, 2.0)

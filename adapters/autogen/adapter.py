@@ -109,7 +109,7 @@ def _begun(name: str, team: Adopted, remembered: Checkpoint | None, task: list[D
         return Progress(pending=task)
     if not team.stepped:
         raise BadSetup(
-            f"agent {name!r}: memory='job', but its team can't be continued from its state: AutoGen does that for "
+            f"agent {name!r} has memory=, but its team can't be continued from its state: AutoGen does that for "
             "RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow"
         )
     return left.again(task)

@@ -76,8 +76,9 @@ class Progress:
         return cls(messages=messages[:begun], pending=messages[begun:], **native)
 
     def again(self, task: list[Dump]) -> Progress:
-        """A new task for the team that ended here. Its limits start counting again, as in AutoGen."""
-        return replace(self.more(task), since=len(self.messages), corrected=0)
+        """A new task for the team that ended here. Its limits start counting again, as in AutoGen. (A job on its thread
+        may have ended before the team read what it was given.)"""
+        return replace(self.more([*self.pending, *task]), since=len(self.messages), corrected=0)
 
     def more(self, task: list[Dump]) -> Progress:
         """More messages in the same visit, for the team that ended here."""

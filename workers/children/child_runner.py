@@ -16,7 +16,8 @@ from ...coordinator.rows import Delivery
 from ...coordinator.store import Store
 from ..aside import Aside
 from ..outcomes.closing import Closing
-from ..session import PATIENCE, LeaseSession
+from ..pauses import PATIENCE
+from ..session import LeaseSession
 from .pool import Pool
 from .start import Died
 

@@ -48,7 +48,8 @@ class GraphRun:
         declared = declared_types(graph, [agent.accepts, *agent.hands_to.values(), *_some(agent.returns)])
         values = Values({*declared, (Handoff.__module__, Handoff.__name__)})
         visible = frozenset(graph.stream_channels_list) - {START, TASKS}
-        progress = Progress(session, values, visible, has_start=START in graph.nodes)
+        lasting = agent.memory == "thread"
+        progress = Progress(session, values, visible, has_start=START in graph.nodes, lasting=lasting)
         self._agent = agent
         self._session = session
         self._saver = JobSaver(session, progress, values)
@@ -56,7 +57,7 @@ class GraphRun:
         self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0]}}
         self._questions = Questions(self._graph, progress)
         self._callbacks: list[BaseCallbackHandler] = [CountingUsage(session)]
-        if agent.memory == "job":
+        if agent.remembers:
             session.parts = running = RunningTasks()
             self._callbacks.insert(0, running)
 
@@ -96,7 +97,7 @@ class GraphRun:
             return out_of_graph(self._agent, contract, result)
 
         left = await borders.leave(self._agent, result, context, default)
-        comes_back = self._agent.memory == "job" and isinstance(left, Handoff)
+        comes_back = self._agent.remembers and isinstance(left, Handoff)
         return Finished(left, self._saver.progress.last_again() if comes_back else None)
 
     def lost(self) -> str:
@@ -145,7 +146,7 @@ class GraphRun:
         passed = self._questions.passed_on(state)
         if passed is None:
             return self._questions.suspended(state, error)
-        if self._agent.memory != "job":
+        if not self._agent.remembers:
             raise BadSetup(
                 f"agent {self._agent.name!r} passes its job on from within its graph: declare memory='job', so that "
                 "the graph is there when the job comes back"

@@ -47,20 +47,25 @@ class Progress:
     it.
 
     `left` are records that the visit before left. They must be in this visit's journal before the graph continues,
-    because the checkpoints that it saves then don't have them.
+    because the checkpoints that it saves then don't have them. If the graph remembers its thread (`lasting`), each of
+    its checkpoints has the states of parts that keep theirs: a job on the thread may end at any of them.
     """
 
-    def __init__(self, session: Session, values: Values, visible: frozenset[str], *, has_start: bool) -> None:
+    def __init__(
+        self, session: Session, values: Values, visible: frozenset[str], *, has_start: bool, lasting: bool = False
+    ) -> None:
         self._session = session
         self._values = values
         self._visible = visible
         self._has_start = has_start
+        self._keeps = lasting
         self._lock = RLock()
         self.root: Place = (f"{session.job_id}.{session.hop}", "")
         self._tips: dict[Place, Tip] = {}
         self._tasks: dict[Place, dict[str, Writes]] = {}
         self._flying: list[Flight] = []
         self._keys = JournalKeys()
+        self.passed: str | None = None  # the interrupt that waits for the job
         self._load()
 
     def waiting(self) -> list[dict[str, Any]]:
@@ -103,10 +108,21 @@ class Progress:
         """A checkpoint of the job's graph as a job's checkpoint."""
         return Snapshot(step=step_name(tip.frame), state=tip.state, framework="langgraph", native=self.native(tip))
 
+    def _parts(self) -> list[dict[str, Any]]:
+        """The states of parts that keep theirs, written or on their way, as the journal holds them."""
+        places = {*self._tips, *(flight.place for flight in self._flying)} - {self.root}
+        about = {"superstep": self._superstep()}
+        tips = [(place, self._latest(place)) for place in sorted(places) if self._lasting(place)]
+        return [{**about, "place": place, "frame": tip.frame} for place, tip in tips if tip is not None]
+
     def native(self, tip: Tip) -> dict[str, Any]:
         """A checkpoint's frame, with what is known about the whole hop."""
-        untold = self._session.inherited is not None and not self._session.heard
-        return {**tip.frame, "untold": True} if untold else dict(tip.frame)
+        native: dict[str, Any] = {**tip.frame}
+        if self._session.inherited is not None and not self._session.heard:
+            native["untold"] = True
+        if self._keeps and (parts := self._parts()):
+            native["waiting"] = parts
+        return native
 
     def recorded(self, tasks: Set[str]) -> dict[str, Any]:
         """The steps and effects of these tasks of the graph, and perhaps of these, and whose they are."""
@@ -265,7 +281,11 @@ class Progress:
             session.heard = "untold" not in session.checkpoint.native
         left: Sequence[dict[str, Any]] = ()
         if session.checkpoint is None and begun is not None:
-            left = [self._along(record) for record in begun.native.get("waiting", ())]
+            left = [self._along(record, begun.job) for record in begun.native.get("waiting", ())]
+        if begun is not None and begun.job == session.job_id:
+            self.passed = begun.native.get("passed")
+        else:  # that job has ended: only what lasts goes on
+            left = [record for record in left if "frame" in record and self._lasting(place_in(record))]
         taken = [(self._take(record, place_in(record)), record) for record in left]
         superstep = self._superstep()
         for key, record in session.journal.items():
@@ -278,10 +298,10 @@ class Progress:
                 self._keys.found(key, self._take(record, place))
         self.left = {self._keys.key(name): record for name, record in taken if not self._keys.has(name)}
 
-    def _along(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A record of the visit before, whose graph had another thread, moved to this visit's thread."""
+    def _along(self, record: dict[str, Any], job: str | None) -> dict[str, Any]:
+        """A record of the visit before, in a job whose graph had another thread, moved to this visit's thread."""
         thread, namespace = place_in(record)
-        mine = thread.rpartition(".")[0] == self.root[0].rpartition(".")[0]
+        mine = thread.rpartition(".")[0] == job
         return {**record, "place": (self.root[0] if mine else thread, namespace)}
 
     def _take(self, record: Mapping[str, Any], place: Place) -> tuple[str, ...]:

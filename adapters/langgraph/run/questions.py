@@ -122,7 +122,7 @@ class Questions:
 
     def came_back(self) -> str | None:
         """The interrupt that waits for the job, if this visit begins with what the last one left."""
-        return self._progress.tip.frame.get("passed") if self._progress.tip is not None else None
+        return self._progress.passed
 
     def _open(self, state: StateSnapshot) -> list[Interrupt]:
         """The interrupts that wait for an answer."""

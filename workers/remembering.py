@@ -1,0 +1,48 @@
+"""Remembering: what an agent's framework finds of its earlier visits."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from ..contracts.agent import Agent
+from ..contracts.app import App
+from ..contracts.checkpoint import CheckpointSummary
+from ..contracts.handoff import Envelope
+from ..coordinator.calls.travel import Wanted, timeline
+from ..coordinator.commands import Ancestors, Command, Record, Restore
+from ..coordinator.rows import CheckpointRow
+from ..coordinator.snapshots import open_summary
+from .session import LeaseSession, packed
+
+
+def remembering(
+    app: App, agent: Agent[Any], envelope: Envelope, session: LeaseSession
+) -> Generator[Command[Any], Any, None]:
+    """Give the session what an agent remembers of its last visit in the job, or else, with `memory="thread"`, of the
+    jobs before on the thread. Nothing if there is none, or if this visit has already saved."""
+    if session.checkpoint is not None:
+        return
+    if agent.name in envelope.path[:-1]:
+        wanted = Wanted(agent=agent.name, job=session.job_id)
+        found = next(iter((yield from timeline(session.thread, 1, None, wanted))), None)
+    else:
+        found = (yield from _before(agent, session)) if agent.memory == "thread" else None
+    if found and (recorded := session.remember((yield Restore(found.id)), app)):
+        yield Record(session.fence, packed(recorded))
+
+
+def _before(agent: Agent[Any], session: LeaseSession) -> Generator[Command[Any], Any, CheckpointSummary | None]:
+    """The agent's last checkpoint on the line from which the job goes on. Not on other threads: a fork's agent is told
+    the conversation, as edited."""
+    at: str | None = session.tip_id
+    while at:
+        rows: list[CheckpointRow] = yield Ancestors(at)
+        at = None
+        for each in map(open_summary, rows):
+            if each.thread != session.thread:
+                return None
+            if (each.agent, each.framework) == (agent.name, agent.kind):
+                return each
+            at = each.parent_id
+    return None
