@@ -138,6 +138,32 @@ async def test_a_job_that_was_stopped_in_the_middle_leaves_what_it_had() -> None
         assert (await job.result(timeout=20)).notes == ["first a", "first b", "second unasked"]
 
 
+@pytest.mark.parametrize(("on_busy", "left"), [("interrupt", "a | answer 1 | b | c"), ("rollback", "a | answer 1 | c")])
+async def test_a_message_that_another_one_interrupts(on_busy: Any, left: str) -> None:
+    """It is part of the conversation, though nothing had ended, unless it is rolled back."""
+    answering = anyio.Event()
+
+    async def answer_in_time(state: Any) -> Any:
+        if state["messages"][-1].text == "b":
+            answering.set()
+            await anyio.sleep_forever()
+        return answer(state)
+
+    app = bp.App("chat")
+
+    def made() -> Any:
+        return StateGraph(Chat).add_node("answer", answer_in_time).add_edge(START, "answer")
+
+    app.langgraph("chat", accepts=Said, returns=Said, leave=everything, memory="thread")(made)
+    async with serving(app) as coordinator:
+        await (await coordinator.submit("chat", Said(text="a"), thread="t")).result(timeout=20)
+        await coordinator.submit("chat", Said(text="b"), thread="t")
+        with anyio.fail_after(20):
+            await answering.wait()
+        job = await coordinator.submit("chat", Said(text="c"), thread="t", on_busy=on_busy, returns=Said)
+        assert (await job.result(timeout=20)).text.startswith(f"{left} | answer")
+
+
 async def test_a_job_that_rolls_another_back_goes_on_from_where_that_began() -> None:
     def note(state: Any) -> Any:
         return {"notes": [state["text"]]}

@@ -199,6 +199,25 @@ async def test_a_graph_calls_another_agent() -> None:
 
 
 @pytest.mark.capability("langgraph")
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+async def test_a_chat_is_one_thread() -> None:
+    from langchain_core.language_models import FakeListChatModel
+    from langgraph.prebuilt import create_react_agent
+
+    app, told = bp.App("chat"), dict[str, Any](Message=Topic, Answer=Report, tools=[])
+    async with bp.connect("memory://", app=app) as coordinator:
+        told |= {"model": FakeListChatModel(responses=["dry"]), "create_agent": create_react_agent}
+        names = await run(shown('memory="thread"'), {"app": app, "coordinator": coordinator, **told})
+        async with app.worker(coordinator):
+            job = await coordinator.submit(names["chat"], Topic(text="Today?"), thread="customer-7", on_busy="queue")
+            assert (await job.result(timeout=20)).body == "dry"
+            newest = await coordinator.latest(thread="customer-7")
+            assert newest is not None
+            said = [message["content"] for message in newest.state["messages"]]
+            assert said == ["And tomorrow?", "dry", "Today?", "dry"]
+
+
+@pytest.mark.capability("langgraph")
 async def test_a_graph_becomes_an_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     from langgraph.graph import END, START, StateGraph
 

@@ -147,8 +147,10 @@ class Progress:
             visible = self._visible if place == self.root else frozenset[str]()
             tip = make_tip(checkpoint, known, parent, self._tips.get(place), self._values, visible)
             flight = Flight(place, tip, behind=self._ahead(place) + self._within(place))
-            # The input of a graph with a START node: nothing ran yet, and the job has the input.
-            if place == self.root and not (self._has_start and metadata.get("source") == "input"):
+            # The input of a graph with a START node: nothing ran yet, and the job has the input. But if the job stops
+            # there, the next one on the thread should have it, too.
+            told = self._has_start and metadata.get("source") == "input" and not self._keeps
+            if place == self.root and not told:
                 flight.snapshot = self.snapshot(tip)
             elif place != self.root:
                 record = {"superstep": self._superstep(), "place": place, "frame": tip.frame}
