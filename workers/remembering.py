@@ -23,11 +23,12 @@ def remembering(
     jobs before on the thread. Nothing if there is none, or if this visit has already saved."""
     if session.checkpoint is not None:
         return
+    found: CheckpointSummary | None = None
     if agent.name in envelope.path[:-1]:
         wanted = Wanted(agent=agent.name, job=session.job_id)
         found = next(iter((yield from timeline(session.thread, 1, None, wanted))), None)
-    else:
-        found = (yield from _before(agent, session)) if agent.memory == "thread" else None
+    if found is None and agent.memory == "thread":
+        found = yield from _before(agent, session)
     if found and (recorded := session.remember((yield Restore(found.id)), app)):
         yield Record(session.fence, packed(recorded))
 
@@ -36,13 +37,17 @@ def _before(agent: Agent[Any], session: LeaseSession) -> Generator[Command[Any],
     """The agent's last checkpoint on the line from which the job goes on. Not on other threads: a fork's agent is told
     the conversation, as edited."""
     at: str | None = session.tip_id
+    last: CheckpointSummary | None = None
     while at:
         rows: list[CheckpointRow] = yield Ancestors(at)
+        if not rows and last is not None:  # a part of the line was pruned, or has expired
+            wanted = Wanted(agent=agent.name, framework=agent.kind)
+            return next(iter((yield from timeline(session.thread, 1, last.id, wanted))), None)
         at = None
-        for each in map(open_summary, rows):
-            if each.thread != session.thread:
+        for last in map(open_summary, rows):
+            if last.thread != session.thread:
                 return None
-            if (each.agent, each.framework) == (agent.name, agent.kind):
-                return each
-            at = each.parent_id
+            if (last.agent, last.framework) == (agent.name, agent.kind):
+                return last
+            at = last.parent_id
     return None

@@ -190,7 +190,9 @@ class LeaseSession:
         saved = saved_as(found.framework, found.state, found.native)
         self.remembered = replace(found, native=saved.native)
         self._base, self._opened = opened.base, None
-        if found.job != self.job_id:  # it ended there, and what this job brings along is all new
+        if found.job != self.job_id:  # it ended there, and brought along what this job brings again
+            told, now = (of.messages if of else [] for of in (saved.earlier, self.inherited))
+            self._known = len(told) if now[: len(told)] == told else 0
             self._sharing = Sharing.APPEND
             return {}
         self._known = len(transcript_of(saved, Losses()).messages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...contracts.agent import Agent
 from ...contracts.checkpoint import Checkpoint
@@ -20,11 +20,6 @@ from ..dialects import dict_of
 from ..edited import check_messages
 from ..factory import built
 from ..versions import warn_if_untested
-
-if TYPE_CHECKING:
-    from .folding import Dump
-    from .progress import Progress
-    from .team import Adopted
 
 
 class AutoGenAdapter:
@@ -74,6 +69,7 @@ class AutoGenAdapter:
         return True
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
+        from .beginning import begun
         from .correcting import correctable, corrected
         from .progress import Progress
         from .result import as_dumps, default_result, default_task, task_result
@@ -85,7 +81,9 @@ class AutoGenAdapter:
             progress = Progress.restored(agent.name, session.checkpoint)
             if progress is None:
                 task = await enter(agent, payload, context, lambda: default_task(payload, team, session.news))
-                progress = _begun(agent.name, team, session.remembered, as_dumps(agent.name, task))
+                progress = begun(agent, team, session.remembered, as_dumps(agent.name, task))
+                if agent.memory == "thread":  # the next job has the task, too, if this one stops in its first turn
+                    await session.asave(progress.snapshot("begins"))
             turns = Turns(team.team, session, team.keepers)
             while True:
                 suspended = await self._driver.drive(team, progress, session, turns)
@@ -98,18 +96,3 @@ class AutoGenAdapter:
                     if not correctable(agent, team, progress):
                         raise
                     progress = await corrected(agent, team, progress, error)
-
-
-def _begun(name: str, team: Adopted, remembered: Checkpoint | None, task: list[Dump]) -> Progress:
-    """The progress of a visit that begins, with what the team remembers of its last visit in the job, if anything."""
-    from .progress import Progress
-
-    left = Progress.restored(name, remembered)
-    if left is None:
-        return Progress(pending=task)
-    if not team.stepped:
-        raise BadSetup(
-            f"agent {name!r} has memory=, but its team can't be continued from its state: AutoGen does that for "
-            "RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow"
-        )
-    return left.again(task)

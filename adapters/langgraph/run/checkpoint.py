@@ -95,7 +95,7 @@ def make_tip(
         metadata=readable(metadata),
         kept=kept,
         messages=messages,
-        ran=_ran(checkpoint, before, values),
+        ran=[] if metadata.get("source") == "input" else _ran(checkpoint, before, values),  # it ends unfinished tasks
     )
     return Tip(frame, state)
 

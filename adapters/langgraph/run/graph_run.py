@@ -35,6 +35,7 @@ from .questions import Questions
 from .running import RunningTasks
 from .streaming import Streaming
 from .tokens import StreamedTokens
+from .unanswered import closed
 from .usage import CountingUsage
 
 _log = logging.getLogger(__name__)
@@ -110,7 +111,8 @@ class GraphRun:
         """What a visit without a checkpoint begins with. `passed` is the interrupt that waits for the job, if one does.
         None if its answer is used already."""
         if not passed:
-            return await self._enter(payload, context)
+            entered = await self._enter(payload, context)
+            return closed(entered, (await self._state()).values) if self._saver.progress.goes_on else entered
         return None if self._questions.is_used(passed) else Command(resume={passed: payload})
 
     async def _asked_again(self, error: Exception) -> Outcome:

@@ -66,6 +66,7 @@ class Progress:
         self._flying: list[Flight] = []
         self._keys = JournalKeys()
         self.passed: str | None = None  # the interrupt that waits for the job
+        self.goes_on = False  # whether an earlier job's state does
         self._load()
 
     def waiting(self) -> list[dict[str, Any]]:
@@ -121,7 +122,7 @@ class Progress:
         if self._session.inherited is not None and not self._session.heard:
             native["untold"] = True
         if self._keeps and (parts := self._parts()):
-            native["waiting"] = parts
+            native |= {"waiting": parts, "job": self._session.job_id}
         return native
 
     def recorded(self, tasks: Set[str]) -> dict[str, Any]:
@@ -283,10 +284,12 @@ class Progress:
             session.heard = "untold" not in session.checkpoint.native
         left: Sequence[dict[str, Any]] = ()
         if session.checkpoint is None and begun is not None:
-            left = [self._along(record, begun.job) for record in begun.native.get("waiting", ())]
+            before = begun.native.get("job", begun.job)  # a fork or rollback is of no job
+            left = [self._along(record, before) for record in begun.native.get("waiting", ())]
         if begun is not None and begun.job == session.job_id:
             self.passed = begun.native.get("passed")
         else:  # that job has ended: only what lasts goes on
+            self.goes_on = begun is not None
             left = [record for record in left if "frame" in record and self._lasting(place_in(record))]
         taken = [(self._take(record, place_in(record)), record) for record in left]
         superstep = self._superstep()

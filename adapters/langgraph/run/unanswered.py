@@ -1,0 +1,37 @@
+"""Unanswered: tool calls at the end of a conversation whose run was stopped before they had results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+_NOTE = "This call was stopped. Whether it had an effect is not known."
+
+
+def closed(entered: Any, before: Mapping[str, Any]) -> Any:
+    """A graph's input that first answers what was left open: no model accepts a conversation in which a call has no
+    result. `before` is the state to which the input is added."""
+    if not isinstance(entered, dict):
+        return entered
+    given = cast("dict[str, Any]", entered)
+    news: Any = given.get("messages", [])
+    answers = _answers(before.get("messages"))
+    if not answers:
+        return given
+    return {**given, "messages": [*answers, *(cast("Sequence[Any]", news) if isinstance(news, list) else [news])]}
+
+
+def _answers(messages: Any) -> list[ToolMessage]:
+    """Results for the calls at the end of a conversation that have none."""
+    answered = set[str]()
+    for message in reversed(cast("list[AnyMessage]", messages) if isinstance(messages, list) else []):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            calls = [call for call in message.tool_calls if call["id"] and call["id"] not in answered]
+            return [ToolMessage(_NOTE, tool_call_id=call["id"], name=call["name"], status="error") for call in calls]
+        else:
+            break
+    return []
