@@ -175,6 +175,26 @@ async def test_a_conversation_that_is_handed_on_again_is_not_heard_twice() -> No
     ]
 
 
+async def test_what_a_team_was_told_once_is_part_of_its_conversation_for_good() -> None:
+    def reply(turn: int, messages: Sequence[LLMMessage]) -> str:
+        return f"reply {turn}"
+
+    def team() -> Any:
+        return RoundRobinGroupChat([AssistantAgent("clerk", ScriptedModel("clerk", reply))], max_turns=1)
+
+    def on(result: Any) -> bp.Handoff[Said]:
+        return bp.Handoff("team", Said(text="look"), transcript=True)
+
+    app = bp.App("told")
+    app.langgraph("front", accepts=Said, hands_to={"team": Said}, leave=on)(chat)
+    app.autogen("team", accepts=Said, returns=Said, leave=texts, memory="thread")(team)
+    async with serving(app) as coordinator:
+        await said(coordinator, "front", "a")
+        assert await said(coordinator, "team", "b") == "look | reply 2 | b | reply 3"
+        told = await coordinator.transcript((await coordinator.timeline("t"))[0].id)
+        assert [message.text for message in told.messages] == ["a", "answer 1", "look", "reply 2", "b", "reply 3"]
+
+
 def texts(result: Any) -> Said:
     return Said(text=" | ".join(message.to_text() for message in result.messages))
 

@@ -47,7 +47,8 @@ def _before(agent: Agent[Any], session: LeaseSession) -> Generator[Command[Any],
         for last in map(open_summary, rows):
             if last.thread != session.thread:
                 return None
-            if (last.agent, last.framework) == (agent.name, agent.kind):
+            # An adapter may save without saying what it is. What somebody saved by hand, outside of jobs, is not its.
+            if last.agent == agent.name and last.framework in (agent.kind, "python" if last.job else agent.kind):
                 return last
             at = last.parent_id
     return None

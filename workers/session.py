@@ -180,7 +180,8 @@ class LeaseSession:
         """The part of the inherited conversation that is new to the agent."""
         if self.inherited is None or not self._known:
             return self.inherited
-        return self.inherited.model_copy(update={"messages": self.inherited.messages[self._known :]})
+        rest = self.inherited.messages[self._known :]
+        return self.inherited.model_copy(update={"messages": rest}) if rest else None
 
     def remember(self, row: CheckpointRow, app: App) -> dict[str, Any]:
         """Start with a checkpoint of the agent's previous visit. The next saves share its storage. If this visit goes
@@ -190,7 +191,9 @@ class LeaseSession:
         saved = saved_as(found.framework, found.state, found.native)
         self.remembered = replace(found, native=saved.native)
         self._base, self._opened = opened.base, None
-        if found.job != self.job_id:  # it ended there, and brought along what this job brings again
+        if found.job != self.job_id:  # it ended there, and brought along what this job brings again, or does without
+            if self.inherited is None and saved.earlier is not None:
+                self.inherit(saved.earlier.dump())
             told, now = (of.messages if of else [] for of in (saved.earlier, self.inherited))
             self._known = len(told) if now[: len(told)] == told else 0
             self._sharing = Sharing.APPEND
