@@ -185,8 +185,8 @@ def _look_at(
 ) -> Call[int | None]:
     """Submit the job of a schedule if it is due. Returns when it is due next, if ever."""
     row, last = items
-    schedule, since = _schedule(row, last, None, now), _since(row, last, now)
-    if since > now:  # or nothing would be due until the clock has caught up
+    schedule = _schedule(row, last, None, now)
+    if _since(row, last, None, now) > now:  # or nothing would be due until the clock has caught up
         yield from _note(schedule, now, schedule.last_job, schedule.error)
     coming = round(schedule.next_at.timestamp() * 1000) if schedule.next_at else None
     if coming is None or coming > now:
@@ -195,7 +195,7 @@ def _look_at(
     *current, rest = yield ReadItems((row.name, _noted(schedule.name), _resting(schedule.name)))
     if current != [row, last]:
         return now  # others took this time meanwhile, or it was removed or changed: the next look sees
-    due = times.latest(schedule.cron, schedule.timezone, max(since, rest.updated if rest else 0), now)
+    due = times.latest(schedule.cron, schedule.timezone, _since(row, last, rest, now), now)
     if rest is None or (due and not _rests(rest)):
         may_leave = now - left.setdefault(schedule.name, now) <= _MISSED
         at = _Due(due or coming, now, last.updated if last else 0, may_leave)
@@ -308,8 +308,8 @@ def _schedule(row: ItemRow, noted: ItemRow | None, rest: ItemRow | None, now: in
     if "guard" in about:
         about["options"] = {**about["options"], "guard": Guard(**about.pop("guard"))}
     last = _last(name, noted)
-    since = max(_since(row, noted, now), rest.updated if rest else 0)
-    coming = None if _rests(rest) else times.following(about["cron"], about["timezone"], min(since, now))
+    since = min(_since(row, noted, rest, now), now)
+    coming = None if _rests(rest) else times.following(about["cron"], about["timezone"], since)
     return Schedule(
         name=name,
         changed_at=from_ms(row.updated),
@@ -326,10 +326,12 @@ def _last(name: str, noted: ItemRow | None) -> Mapping[str, Any]:
     return open_blob(noted.value, of=f"the last time of schedule {name!r}") if noted else _NEVER
 
 
-def _since(row: ItemRow, noted: ItemRow | None, now: int) -> int:
+def _since(row: ItemRow, noted: ItemRow | None, rest: ItemRow | None, now: int) -> int:
     """The time after which it is due next. In the future, if the store's clock was ahead when that was written."""
     last: int = _last(row.name.key, noted)["due"]
-    return max(row.updated if row.updated <= now or not last else 0, last)
+    # Somewhat later than `now` is while a worker looks. Later than that, the clock was ahead, and nobody knows when.
+    resumed = rest.updated if rest and rest.updated <= now + _MISSED else 0
+    return max(row.updated if row.updated <= now or not last else 0, resumed, last)
 
 
 def _defined(name: str) -> ItemName:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.book import Book
+from batonpass.coordinator.calls import schedules
+from batonpass.coordinator.following import follow
 from batonpass.coordinator.snapshots import from_ms
 from tests.harness.bench import Bench
 
@@ -61,6 +68,42 @@ def test_a_time_before_the_pause_is_not_made_up_for_either(bench: Bench) -> None
     assert len(look(bench).jobs) == 1
     bench.run(bench.face(APP).unschedule("hourly"))
     assert bench.run(bench.face(APP).schedules()) == []
+
+
+@pytest.mark.parametrize("was_due", [True, False])
+def test_one_that_was_resumed_while_the_clock_was_ahead_goes_on(bench: Bench, was_due: bool) -> None:
+    """It used to make no jobs until the clock had caught up."""
+    schedule(bench)
+    if was_due:
+        to_the_hour(bench)
+        look(bench)
+    for call in (bench.face(APP).pause_schedule, bench.face(APP).resume_schedule):
+        bench.clock.advance(30 * HOUR)
+        bench.run(call("hourly"))
+    bench.clock.advance(-60 * HOUR)
+    assert look(bench).jobs == []
+    for _ in range(3):
+        due = known(bench)[0].next_at
+        assert due == from_ms(to_the_hour(bench))
+        assert len(look(bench).jobs) == 1
+        assert look(bench).jobs == []
+
+
+def test_one_that_is_resumed_while_a_worker_looks(bench: Bench) -> None:
+    """A look at many schedules takes seconds."""
+    schedule(bench)
+    bench.run(bench.face(APP).pause_schedule("hourly"))
+    to_the_hour(bench)
+
+    def slow(command: Any) -> Any:
+        answer = bench.do(command)
+        if isinstance(command, c.ListItems):
+            bench.clock.advance(5000)
+            bench.run(bench.face(APP).resume_schedule("hourly"))
+        return answer
+
+    assert follow(schedules.look(Book(APP), {}), slow).jobs == []
+    assert look(bench).jobs == []
 
 
 def test_it_waits_no_busier_than_others(bench: Bench) -> None:
