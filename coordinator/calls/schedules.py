@@ -196,7 +196,9 @@ def _look_at(
     if current != [row, last]:
         return now  # others took this time meanwhile, or it was removed or changed: the next look sees
     due = times.latest(schedule.cron, schedule.timezone, _since(row, last, rest, now), now)
-    if rest is None or (due and not _rests(rest)):
+    if rest is not None and (_rests(rest) or not due):
+        left.pop(schedule.name, None)  # nobody takes a time that passed while it rested
+    else:
         may_leave = now - left.setdefault(schedule.name, now) <= _MISSED
         at = _Due(due or coming, now, last.updated if last else 0, may_leave)
         if (yield from _submit(book, schedule, at, found)):

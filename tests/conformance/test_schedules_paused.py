@@ -15,7 +15,7 @@ from batonpass.coordinator.following import follow
 from batonpass.coordinator.snapshots import from_ms
 from tests.harness.bench import Bench
 
-from .test_schedules import APP, HOUR, Order, known, look, schedule, to_the_hour
+from .test_schedules import APP, HOUR, Order, known, look, newer, schedule, to_the_hour
 
 
 def test_a_paused_schedule_makes_no_jobs_until_it_goes_on(bench: Bench) -> None:
@@ -104,6 +104,25 @@ def test_one_that_is_resumed_while_a_worker_looks(bench: Bench) -> None:
 
     assert follow(schedules.look(Book(APP), {}), slow).jobs == []
     assert look(bench).jobs == []
+
+
+@pytest.mark.parametrize("looked", ["while it rests", "when it goes on"])
+def test_who_left_a_time_to_others_before_a_pause_leaves_them_the_next_one_too(bench: Bench, looked: str) -> None:
+    """An old worker in a rolling deploy. It used to take the next time at once, and no job was made."""
+    app, left = newer(), dict[str, int]()
+    schedule(bench, payload={"colour": "red"}, app=app)
+    bench.run(bench.face(app).declare(app))
+    to_the_hour(bench)
+    assert look(bench, APP, left).jobs == []
+    bench.run(bench.face(app).pause_schedule("hourly"))
+    if looked == "while it rests":
+        look(bench, APP, left)
+    bench.run(bench.face(app).resume_schedule("hourly"))
+    if looked == "when it goes on":
+        look(bench, APP, left)
+    to_the_hour(bench)
+    assert look(bench, APP, left).errors == []
+    assert len(look(bench, app).jobs) == 1
 
 
 def test_it_waits_no_busier_than_others(bench: Bench) -> None:
