@@ -105,7 +105,9 @@ def put(
     given = dict(load_mapping(contract, data))
     about = {"agent": agent, "payload": given, "cron": cron, "timezone": timezone, "catch_up": catch_up}
     sealed = seal_blob({**about, **_stored(options)}, path=f"schedule {name!r}")
-    [row] = yield ReadItems((_defined(name),))
+    row, rest = yield ReadItems((_defined(name), _resting(name)))
+    if row is None and rest is not None:  # the pause of one that was removed at the same time
+        yield WriteItems((ItemChange(_resting(name), None),))
     if row is None or row.value != sealed:
         yield WriteItems((ItemChange(_defined(name), sealed),))
 

@@ -48,6 +48,23 @@ def test_a_program_that_makes_its_schedules_again_does_not_wake_them(bench: Benc
     assert not known(bench)[0].paused
 
 
+def test_one_of_the_same_name_does_not_rest(bench: Bench) -> None:
+    """The first was removed while somebody paused it."""
+    schedule(bench)
+
+    def slow(command: Any) -> Any:
+        if isinstance(command, c.WriteItems):
+            bench.run(bench.face(APP).unschedule("hourly"))
+        return bench.do(command)
+
+    follow(schedules.pause("hourly", paused=True), slow)
+    assert known(bench) == []
+    schedule(bench)
+    assert not known(bench)[0].paused
+    to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+
+
 def test_a_resumed_one_that_was_not_paused_keeps_its_missed_time(bench: Bench) -> None:
     schedule(bench)
     to_the_hour(bench)
