@@ -98,6 +98,7 @@ class _Looked:
             async with AsyncExitStack() as held:
                 await self._look_at_each(rows, held)
                 looked = True
+            await _cancelled()
         except BaseException as error:
             if not looked:
                 raise
@@ -144,6 +145,7 @@ class _Looked:
         before = entered(context)
         try:
             self._made = await held.enter_async_context(built(self._agent, context))
+            await _cancelled()
         finally:
             left(before)
 
@@ -153,6 +155,11 @@ class _Looked:
         except BatonpassError as error:
             return "can't continue in what its factory makes", f": {error}"
         return (f"continue at {lost}, which it no longer has", "") if lost else None
+
+
+async def _cancelled() -> None:
+    """Have a factory that cancelled its task, and did not wait since, cancelled here, where that is told as its end."""
+    await asyncio.sleep(0)
 
 
 def _why(error: BaseException) -> str:

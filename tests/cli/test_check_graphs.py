@@ -108,6 +108,17 @@ async def cancels() -> Any:
     await asyncio.sleep(0)
 
 
+def cancels_and_goes_on() -> Any:
+    cast("asyncio.Task[Any]", asyncio.current_task()).cancel()
+    return graph("b")
+
+
+@asynccontextmanager
+async def cancels_at_its_end() -> AsyncIterator[Any]:
+    yield graph("b")
+    cast("asyncio.Task[Any]", asyncio.current_task()).cancel()
+
+
 @asynccontextmanager
 async def fails_at_its_end() -> AsyncIterator[Any]:
     yield graph("b")
@@ -123,6 +134,7 @@ now, renamed = release(lambda: graph("b")), release(lambda: graph("renamed"))
 by_payload, unbuilt, writes = release(told), release(needs_resources), release(records)
 writes_async, repeating = release(records_async), release(repeats, retries=2)
 rejecting, exiting, cancelling = release(rejects), release(exits), release(cancels)
+cancelling_late, unclosed_by_cancel = release(cancels_and_goes_on), release(cancels_at_its_end)
 unclosed = release(fails_at_its_end)
 no_graph, no_class = release(no_state_graph), release(lambda: graph("b", Undeclared))
 
@@ -189,6 +201,7 @@ def test_a_factory_that_takes_ctx_makes_a_graph_for_each_job(jobs: list[str], ch
         ("writes_async", "BadSetup: `batonpass check` changes nothing, so a factory can't record steps there"),
         ("exiting", "SystemExit: no config"),
         ("cancelling", "CancelledError"),
+        ("cancelling_late", "CancelledError"),
     ],
 )
 def test_a_factory_that_fails_here(
@@ -233,12 +246,15 @@ def test_a_factory_that_rejects_a_job(jobs: list[str], check: Callable[..., Ran]
     ]
 
 
-def test_a_factory_that_fails_at_its_end(jobs: list[str], check: Callable[..., Ran]) -> None:
+@pytest.mark.parametrize(
+    ("app", "why"), [("unclosed", "OSError: it can't be closed"), ("unclosed_by_cancel", "CancelledError")]
+)
+def test_a_factory_that_fails_at_its_end(app: str, why: str, jobs: list[str], check: Callable[..., Ran]) -> None:
     """A worker's jobs would fail by that, too, although their graph fits."""
     says = "fit, but what its factory makes fails here at its end, e.g."
-    assert problems(check("unclosed", "--json")) == [
-        ("warn", "agent notes", f"1 job(s) {says} {jobs[0]}: OSError: it can't be closed"),
-        ("warn", "agent notes", f"1 dead letter(s) {says} {jobs[1]}: OSError: it can't be closed"),
+    assert problems(check(app, "--json")) == [
+        ("warn", "agent notes", f"1 job(s) {says} {jobs[0]}: {why}"),
+        ("warn", "agent notes", f"1 dead letter(s) {says} {jobs[1]}: {why}"),
     ]
 
 
