@@ -116,9 +116,13 @@ class PerLoop(Generic[T]):
             self._ask(loop, held)
 
     def _ask(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> Future[None] | None:
-        """Have a loop close its own. None if it does not run: it does so when it ends. (After a fork, the parent's
-        loops only look as if they were running.)"""
-        if not loop.is_running() or held.pid != os.getpid():
+        """Have a loop close its own. None if it does not run: it does so when it runs again, if only to end. (After a
+        fork, the parent's loops only look as if they were running.)"""
+        if held.pid != os.getpid():
+            return None
+        if not loop.is_running():
+            with suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(self._ask, loop, held)
             return None
         end = self._end(loop, held)
         try:

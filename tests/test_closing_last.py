@@ -9,6 +9,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
@@ -169,3 +170,46 @@ def test_while_the_loop_is_idle(
                 runner.run(coordinator.jobs())
     assert complaints() == []
     wait_until(lambda: opened() <= before, what="no more open files than before", timeout=30)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_as_soon_as_an_idle_loop_runs_again(
+    connection: bp.Connection, anew: bool, complaints: Callable[[], list[str]]
+) -> None:
+    """Code that keeps a loop for its whole life, and runs it within blocks of sync code: what each run had open would
+    add up. `anew`: with another connection each time."""
+
+    async def main(used: bp.Connection) -> None:
+        async with used as coordinator:
+            await use(coordinator)
+
+    store = connection._store
+    with asyncio.Runner() as runner:
+        runner.run(asyncio.sleep(0))
+        before = opened()
+        for _ in range(4):
+            used = bp.connect(store.url, namespace=store.namespace) if anew else connection
+            with used:
+                runner.run(main(used))
+        runner.run(comes(lambda: opened() <= before, "no more open files than before"))
+        assert complaints() == []
+    assert complaints() == []
+
+
+@pytest.mark.parametrize("connection", ["sqlite"], indirect=True)
+def test_a_loop_that_is_closed_as_it_is(connection: bp.Connection) -> None:
+    """By code that cancels no tasks, and closes no generators. Nothing was begun and never awaited."""
+
+    async def main() -> None:
+        async with connection as coordinator:
+            await use(coordinator)
+
+    loop = asyncio.new_event_loop()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with connection:
+            loop.run_until_complete(main())
+        loop.close()
+        del loop
+        gc.collect()
+    assert told == []
