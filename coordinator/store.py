@@ -112,14 +112,14 @@ class Store(Protocol):
     def close(self) -> None:
         """Close what is open. Breaks nothing that is under way, and whoever may goes on with what is opened for it.
 
-        What belongs to event loops they close themselves, soon or at their end, unless somebody has opened the store
-        again meanwhile."""
+        What belongs to event loops they close themselves, as soon as it is idle or at their end, unless somebody has
+        opened the store again meanwhile."""
         ...
 
     async def aopen(self) -> None: ...
 
     async def aclose(self) -> None:
-        """`close`, and wait until the event loops that run have closed what belongs to them."""
+        """`close`, and wait until the event loops that run have closed what belongs to them, as far as it is idle."""
         ...
 
 

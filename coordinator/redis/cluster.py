@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -104,8 +104,11 @@ class ClusterStore:
             self.lifetime.check()
             raise
 
-    def _arun(self, exchange: _Exchange[R]) -> Coroutine[Any, Any, R]:
-        return afollow(exchange, lambda requests: heeding(self._link.aexchange(requests, hasty=requests.hasty)))
+    async def _arun(self, exchange: _Exchange[R]) -> R:
+        async with self._link.here() as side:
+            return await afollow(
+                exchange, lambda requests: heeding(self._link.aexchange(side, requests, hasty=requests.hasty))
+            )
 
     def watch(self, topic: Topic) -> Watch:
         """A blocking pop at the doors in partition 0 for deliveries, else pub/sub through any node."""

@@ -7,7 +7,6 @@ import time
 from asyncio import Semaphore
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from threading import Lock
 from typing import Any
@@ -28,6 +27,7 @@ from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..urls import without_secrets
 from .cluster_pieces import Request, aat_once, aleft_silent, at_once, left_silent, used
+from .in_use import InUse
 from .loop_client import MOST_CONNECTIONS
 from .patience import patience
 from .place import NAMED, Place, read_place
@@ -61,13 +61,22 @@ _DIRECTLY = 2
 _NOT_ASKED: Any = object()
 
 
-@dataclass(slots=True)
-class _Side:
+class Side(InUse):
     """The client of one event loop, and a limit for how many use it at the same time."""
 
-    client: Any
-    room: Semaphore
-    closed: bool = False
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self.client = client
+        self.room = Semaphore(MOST_CONNECTIONS)
+
+    async def disconnect(self) -> None:
+        await self.client.aclose()
+        manager = self.client.nodes_manager
+        # The client leaves these open if it is about to read the cluster's layout again. (Nodes of the same name may be
+        # different objects.)
+        for node in (*manager.nodes_cache.values(), *manager.startup_nodes.values()):
+            with suppress(*ASYNC_TROUBLE):
+                await node.disconnect()
 
 
 class ClusterLink:
@@ -89,7 +98,7 @@ class ClusterLink:
         self.url = f"{parts.scheme}://{','.join(f'{host}:{port}' for host, port in self._seeds)}"
         self._patience = patience(self._options["socket_timeout"])
         self._sync: Any = None
-        self._async = PerLoop(self._new_loop_client, _aclose)
+        self._async = PerLoop(self._new_loop_client, Side.aclose)
         self.subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
         self.lifetime = Lifetime()
         self._making = Lock()
@@ -107,16 +116,15 @@ class ClusterLink:
                 )
             return self._sync
 
-    @property
-    def aclient(self) -> Any:
-        """The client for the async code of this event loop."""
-        return self._async.here().client
+    def here(self) -> Side:
+        """What the async code of this event loop asks with."""
+        return self._async.here()
 
-    def _new_loop_client(self) -> _Side:
+    def _new_loop_client(self) -> Side:
         self.lifetime.check()
         nodes = [_AsyncNode(*seed) for seed in self._seeds]
         client = _Async(startup_nodes=nodes, retry=AsyncRetry(NoBackoff(), 0), **self._options)
-        return _Side(client, Semaphore(MOST_CONNECTIONS))
+        return Side(client)
 
     def _new_subscription(self) -> Subscription:
         self.lifetime.check()
@@ -130,7 +138,7 @@ class ClusterLink:
             raise exceptions.ConnectionError(str(error)) from error
 
     async def _any_aclient(self) -> Any:
-        client = self.aclient
+        client = self.here().client
         try:
             await client.initialize()
             return self.place_of(random.choice(client.get_primaries())).aclient(waits=True)
@@ -184,19 +192,13 @@ class ClusterLink:
                 break
         return reply
 
-    async def aexchange(self, requests: Sequence[Request], *, hasty: bool = False) -> list[Any]:
+    async def aexchange(self, side: Side, requests: Sequence[Request], *, hasty: bool = False) -> list[Any]:
         """`exchange` for async code."""
-        ends, pauses, side = self._ends(hasty), () if hasty else _PAUSES, self._async.here()
-        waits = side.room.locked()
+        ends, pauses, waits = self._ends(hasty), () if hasty else _PAUSES, side.room.locked()
         async with side.room:
             if waits and time.monotonic() >= ends:
                 return [exceptions.TimeoutError("others got no answer")] * len(requests)
-            try:
-                return await self._aexchanged(side.client, requests, ends, pauses, hasty=hasty)
-            finally:
-                if side.closed:  # while this connected: the client knows only now what it has to disconnect
-                    with anyio.CancelScope(shield=True):
-                        await _aclose(side)
+            return await self._aexchanged(side.client, requests, ends, pauses, hasty=hasty)
 
     async def _aexchanged(
         self, client: Any, requests: Sequence[Request], ends: float, pauses: Sequence[float], *, hasty: bool
@@ -204,7 +206,7 @@ class ClusterLink:
         silent = set[int]()
         try:
             if len(requests) == 1 and not hasty:
-                return [await self._aone(*requests[0], ends, pauses)]
+                return [await self._aone(client, *requests[0], ends, pauses)]
             replies = await aat_once(await _knowing(client), requests, self._within(hasty) if hasty else None)
             if hasty:
                 silent = await aleft_silent(client, requests, replies, _MOMENT)
@@ -212,12 +214,18 @@ class ClusterLink:
         except ASYNC_TROUBLE as error:
             replies = [_plain(error)] * len(requests)
         return [
-            await self._aone(*request, ends, pauses, reply) if _again(reply) and number not in silent else reply
+            await self._aone(client, *request, ends, pauses, reply) if _again(reply) and number not in silent else reply
             for number, (request, reply) in enumerate(zip(requests, replies, strict=True))
         ]
 
     async def _aone(
-        self, key: str, command: Sequence[Any], ends: float, pauses: Sequence[float], reply: Any = _NOT_ASKED
+        self,
+        client: Any,
+        key: str,
+        command: Sequence[Any],
+        ends: float,
+        pauses: Sequence[float],
+        reply: Any = _NOT_ASKED,
     ) -> Any:
         for number in count():
             pause = _pause_before(number, pauses, ends, reply)
@@ -225,10 +233,9 @@ class ClusterLink:
                 break
             if pause:
                 await anyio.sleep(pause)
-            client = self.aclient
             try:
                 if pauses and number < _DIRECTLY and _may_be_there(reply):
-                    return await self.directly(key, command)
+                    return await self.directly(client, key, command)
                 await client.initialize()
                 return await client.execute_command(*command, **_to(client, key, command))
             except ASYNC_TROUBLE as error:
@@ -237,9 +244,9 @@ class ClusterLink:
                 break
         return reply
 
-    async def directly(self, key: str, command: Sequence[Any]) -> Any:
-        """Ask a key's node, as far as the client knows it."""
-        client = await _knowing(self.aclient)
+    async def directly(self, client: Any, key: str, command: Sequence[Any]) -> Any:
+        """Ask a key's node, as far as an async client knows it."""
+        client = await _knowing(client)
         node = client.get_node_from_key(key)
         async with used(client, node):
             return await node.execute_command(*command)
@@ -258,18 +265,6 @@ class ClusterLink:
         with self.lifetime.ending() as ends:
             of_loops = [each.take_away() for each in (self.subscriptions, self._async)] if ends else []
         await end_all(self.close, *of_loops)
-
-
-async def _aclose(side: _Side) -> None:
-    side.closed = True
-    client = side.client
-    await client.aclose()
-    manager = client.nodes_manager
-    # The client leaves these open if it is about to read the cluster's layout again. (Nodes of the same name may be
-    # different objects.)
-    for node in (*manager.nodes_cache.values(), *manager.startup_nodes.values()):
-        with suppress(*ASYNC_TROUBLE):
-            await node.disconnect()
 
 
 def _place(url: str, netloc: str) -> Place:

@@ -58,7 +58,7 @@ class DoorWatch:
                 if time.monotonic() < self._silent_until:
                     await anyio.sleep(min(_WITHOUT, left))
                     return
-                if self._heard(await self._link.directly(self._interrupt, self._asked(left))):
+                if self._heard(await self._link.directly(self._link.here().client, self._interrupt, self._asked(left))):
                     return
             except ASYNC_TROUBLE as error:
                 if isinstance(error, TimeoutError):
@@ -81,7 +81,7 @@ class DoorWatch:
         """Wake only this wait. In one step, because nobody may be waiting, and the key must not stay."""
         ring = script("store/ring").source
         with suppress(*ASYNC_TROUBLE):
-            await self._link.aclient.execute_command("EVAL", ring, 1, self._prefix, self._own, 0, 1, _KEPT)
+            await self._link.here().client.execute_command("EVAL", ring, 1, self._prefix, self._own, 0, 1, _KEPT)
 
     async def aopen(self) -> None:
         """Nothing to open: rings are kept for a moment."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from asyncio import Semaphore
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, TypeVar, cast
 
@@ -24,7 +24,7 @@ from .connections import AsyncConnection, Connections, piped
 from .denial import Denial
 from .dialogue import Dialogue
 from .failures import first_line
-from .loop_client import MOST_CONNECTIONS, LoopClient
+from .loop_client import LoopClient
 from .patience import asked, first_asked, over
 from .place import TROUBLE, connected_by, prefix_of, read_place
 from .pubsub_watch import PubSubWatch
@@ -78,7 +78,7 @@ class RedisStore:
         client = self._place.aclient()
         connection = AsyncConnection(client)
         ends = Together(connection, lambda: self._scripts("complete"), self.prefix)
-        return LoopClient(client, connection, ends, Semaphore(MOST_CONNECTIONS))
+        return LoopClient(client, connection, ends)
 
     def _new_subscription(self) -> Subscription:
         self.lifetime.check()
@@ -115,34 +115,41 @@ class RedisStore:
     async def acall(self, command: Command[R]) -> R:
         """`call` for async code."""
         try:
-            if isinstance(command, ReadSpans):
-                return cast("R", await afollow(self._dialogue.spans(command), self._asent))
-            began = monotonic()
-            name, argv = arguments(command)
-            if not self._dialogue.replicas:
-                try:
-                    reply = await self._areply(command, name, argv)
-                except _ONCE_MORE as error:
-                    if over(began, self._place.patience):
-                        raise
-                    if isinstance(error, exceptions.TimeoutError):
-                        await self._async.here().connection.renew()
-                else:
-                    return await self._awhole(command, reply)
-            with asked(began):
-                return await afollow(self._dialogue.asked(command, name, argv), self._asent)
+            async with self._async.here() as side:
+                return await self._acarried_out(side, command)
         except TROUBLE as error:
             raise self._dialogue.trouble(error) from error
 
-    async def _awhole(self, command: Command[R], reply: Any) -> R:
+    async def _acarried_out(self, side: LoopClient, command: Command[R]) -> R:
+        sent = partial(self._asent, side)
+        if isinstance(command, ReadSpans):
+            return cast("R", await afollow(self._dialogue.spans(command), sent))
+        began = monotonic()
+        name, argv = arguments(command)
+        if not self._dialogue.replicas:
+            try:
+                reply = await self._areply(side, command, name, argv)
+            except _ONCE_MORE as error:
+                if over(began, self._place.patience):
+                    raise
+                if isinstance(error, exceptions.TimeoutError):
+                    await side.connection.renew()
+            else:
+                return await self._awhole(command, reply, side)
+        with asked(began):
+            return await afollow(self._dialogue.asked(command, name, argv), sent)
+
+    async def _awhole(self, command: Command[R], reply: Any, side: LoopClient | None = None) -> R:
         """What a reply means, with what is left to ask."""
         result = self._dialogue.answer(command, reply)
         rest = self._dialogue.rest(command, result)
-        return await afollow(rest, self._asent) if rest is not None else result
+        if rest is None:
+            return result
+        async with side or self._async.here() as used:
+            return await afollow(rest, partial(self._asent, used))
 
-    async def _areply(self, command: Command[Any], name: str, argv: Sequence[Any]) -> Any:
+    async def _areply(self, side: LoopClient, command: Command[Any], name: str, argv: Sequence[Any]) -> Any:
         """The reply to a command. Also looks whether the store went back in time, if it is time for that."""
-        side = self._async.here()
         looks = self._dialogue.witness.due(command)
         if not looks and type(command) is Complete and command.checkpoint is None:
             return await side.ends.ask(argv)
@@ -156,7 +163,7 @@ class RedisStore:
         reply, seen = await side.connection.ask_all(sent, self._dialogue.look("EVALSHA"))
         if isinstance(reply, Exception):
             raise reply
-        await afollow(self._dialogue.learn(seen), self._asent)
+        await afollow(self._dialogue.learn(seen), partial(self._asent, side))
         return reply
 
     def _sent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -177,15 +184,14 @@ class RedisStore:
             if self.lifetime.over:  # it was closed meanwhile
                 self.close()
 
-    async def _asent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        began, patience, side = first_asked(), self._place.patience, self._async.here()
+    async def _asent(self, side: LoopClient, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        began, patience = first_asked(), self._place.patience
         try:
             return await side.piped(commands, began, patience)
         except _LOST:
-            if not side.closed and (not self._place.service or over(began, patience)):
+            if not self._place.service or over(began, patience):
                 raise
-        side = self._async.here()  # a new one, if that was closed and somebody has opened the store again
-        await side.connection.renew()
+        await side.connection.renew()  # another server may be the master now
         return await side.piped(commands, began, patience)
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:

@@ -20,7 +20,7 @@ def shout(text: Text) -> Text:
 
 
 def close_all(coordinator: bp.Coordinator) -> None:
-    client = coordinator.store._link.aclient  # type: ignore[attr-defined]
+    client = coordinator.store._link.here().client  # type: ignore[attr-defined]
     connections = [each for node in client.nodes_manager.nodes_cache.values() for each in node._connections]
     assert connections
     for connection in connections:

@@ -186,7 +186,7 @@ def test_what_a_dead_worker_left_wakes_one_more(bench: Bench) -> None:
 async def interrupted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> int:
     """How much longer a note of an interruption lives, if only one command of the interruption got through."""
     watch = bench.store.watch(Topic(queues=(QUEUE,)))
-    client = bench.store._link.aclient  # type: ignore[attr-defined]
+    client = bench.store._link.here().client  # type: ignore[attr-defined]
     sent = client.execute_command
     crashed = iter([sent])
 

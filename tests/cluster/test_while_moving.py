@@ -18,7 +18,7 @@ LASTS = 3.0  # seconds
 
 async def _asked(link: ClusterLink, requests: list[Request]) -> list[object]:
     try:
-        return await link.aexchange(requests)
+        return await link.aexchange(link.here(), requests)
     finally:
         await link.aclose()
 

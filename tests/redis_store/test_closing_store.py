@@ -36,8 +36,13 @@ async def test_the_connection_does_not_stay_open(
         client: Any = read_place(redis_server).aclient()
         shared: Any = AsyncConnection(client)
         ends: Any = None
-        side = LoopClient(client, shared, ends, asyncio.Semaphore(1))
-        asking = asyncio.create_task(side.piped([("PING",)], began=0, patience=5))
+        side = LoopClient(client, shared, ends)
+
+        async def ask() -> None:
+            async with side:
+                await side.piped([("PING",)], began=0, patience=5)
+
+        asking = asyncio.create_task(ask())
         await connects.wait()
         await side.aclose()
         goes_on.set()
