@@ -192,9 +192,11 @@ class LeaseSession:
         self.remembered = replace(found, native=saved.native)
         self._base, self._opened = opened.base, None
         if found.job != self.job_id:  # it ended there, and brought along what this job brings again, or does without
-            if self.inherited is None and saved.earlier is not None:
-                self.inherit(saved.earlier.dump())
-            told, now = (of.messages if of else [] for of in (saved.earlier, self.inherited))
+            before = saved.earlier
+            if before is not None and self.inherited is None:
+                before, self.heard = transcript_of(saved, Losses()), True
+                self.inherit(before.dump())
+            told, now = (of.messages if of else [] for of in (before, self.inherited))
             self._known = len(told) if now[: len(told)] == told else 0
             self._sharing = Sharing.APPEND
             return {}
