@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
@@ -26,6 +26,32 @@ def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) 
     if problems:
         raise ContractViolation(f"not a valid {what}: {'; '.join(problems)}", fields=problems)
     return data
+
+
+def fits(schema: Mapping[str, Any], value: Any) -> bool:
+    """Whether a schema takes a plain value. None does if the schema refers to something that is not in it."""
+    from referencing.exceptions import Unresolvable
+
+    try:
+        fit_schema("value", schema, value)
+    except (ContractViolation, Unresolvable):
+        return False
+    return True
+
+
+def example_of(schema: Mapping[str, Any] | None, word: Any) -> Any:
+    """The first of a schema's examples that holds a word, or None."""
+    examples = (schema or {}).get("examples")
+    found = cast("list[Any]", examples) if isinstance(examples, list) else []
+    return next((each for each in found if _holds(each, word)), None)
+
+
+def _holds(value: Any, word: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds(each, word) for each in cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        return any(_holds(each, word) for each in cast("list[Any]", value))
+    return bool(value == word)
 
 
 def _told(error: Any) -> list[str]:

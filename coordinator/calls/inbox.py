@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from pydantic_core import to_json
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, contract_ref, convert, dump_payload, load_mapping
@@ -16,7 +19,7 @@ from ..commands import AnswerJob, Inbox
 from ..questions import item, question_of, stored_terms
 from ..refusals import refusal
 from ..rows import JobRow
-from ..schemas import fit_schema
+from ..schemas import example_of, fit_schema
 from . import Call
 from .inputs import count, identifier, name_wanted
 from .jobs import checked, look
@@ -91,6 +94,18 @@ def plain_answer(value: Any) -> Any:
     return dict(load_mapping(contract_ref(type(value)), dump_payload(value)))
 
 
+def _fit(what: str, schema: Mapping[str, Any], plain: Any) -> None:
+    """Refuse an answer that the schema does not take. Who gave a word that needs more is shown the rest."""
+    try:
+        fit_schema(what, schema, plain)
+    except ContractViolation as error:
+        example = example_of(schema, plain) if isinstance(plain, str) else None
+        if example is None:
+            raise
+        told = to_json(example, bytes_mode="base64", inf_nan_mode="constants").decode()
+        raise ContractViolation(f"{error}. A whole answer for {plain!r}: {told}", fields=error.fields) from None
+
+
 def _check(book: Book, row: JobRow, value: Any, plain: Any) -> None:
     """Refuse an answer that the asking agent would not accept."""
     about = stored_terms(row)
@@ -98,7 +113,7 @@ def _check(book: Book, row: JobRow, value: Any, plain: Any) -> None:
     if about.schema is None:
         return
     if ref is None:
-        fit_schema(f"answer to {row.id}.{row.asked}", about.schema, plain)
+        _fit(f"answer to {row.id}.{row.asked}", about.schema, plain)
         return
     own: type[Contract] | None = value.__class__ if isinstance(value, Contract) else None
     given = contract_ref(own) if own else ref

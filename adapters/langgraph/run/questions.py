@@ -15,18 +15,9 @@ from ....contracts.handoff import Answer, Handoff
 from ....contracts.inbox import AskTerms
 from ....contracts.outcome import Suspended
 from ..serde.plain import readable
+from . import decisions
 from .checkpoint import Frame
 from .progress import Progress
-
-# The decisions of LangChain's middleware that need only a word, and what the others need besides.
-_WORDS = ("approve", "reject")
-_MORE = [
-    {"if": {"properties": {"type": {"const": kind}}}, "then": {"properties": {name: what}, "required": [name]}}
-    for kind, name, what in (
-        ("edit", "edited_action", {"type": "object", "required": ["name", "args"]}),
-        ("respond", "message", {"type": "string"}),
-    )
-]
 
 
 class Questions:
@@ -58,7 +49,7 @@ class Questions:
             answers = dict(cast("dict[str, Any]", value)) if isinstance(value, Mapping) else {}
         given = [name for name in asked if name in pending and name in answers]
         fresh = [name for name in given if not self.is_used(name)]
-        return {name: _whole(answers[name], pending[name]) for name in fresh} or ({} if given else None)
+        return {name: decisions.whole(answers[name], pending[name]) for name in fresh} or ({} if given else None)
 
     def is_used(self, interrupt: str) -> bool:
         """Whether a node has used the answer to an interrupt since it was asked."""
@@ -171,8 +162,8 @@ def _schema(state: StateSnapshot, asked: Mapping[str, Any]) -> dict[str, Any] | 
         schema = said[name]
         if isinstance(schema, dict) and _usable(schema):
             known[name] = readable(schema)
-        elif reviews := _reviews(question):
-            known[name] = _decisions(reviews)
+        elif decided := decisions.schema_of(question):
+            known[name] = decided
     if len(asked) == 1:
         return next(iter(known.values()), None)
     # Each schema gets its own $id, so that its "#/$defs/..." refers to itself.
@@ -199,33 +190,4 @@ def _options(question: Any) -> tuple[Any, ...]:
     listed = told.get("options") or told.get("choices")
     if isinstance(listed, list):
         return tuple(cast("Sequence[Any]", listed))
-    return tuple(dict.fromkeys(decision for allowed in _reviews(question) for decision in allowed))
-
-
-def _reviews(question: Any) -> list[list[Any]]:
-    """The decisions that LangChain's middleware (HumanInTheLoopMiddleware) allows for each call that it asks about."""
-    reviews = cast("Mapping[str, Any]", question).get("review_configs") if isinstance(question, Mapping) else None
-    return [
-        list(cast("Mapping[str, Any]", review).get("allowed_decisions", ()))
-        for review in (cast("Sequence[Any]", reviews) if isinstance(reviews, list) else ())
-        if isinstance(review, Mapping)
-    ]
-
-
-def _decisions(reviews: list[list[Any]]) -> dict[str, Any]:
-    """The schema of what that middleware accepts: a decision for each call, or one word for all of them. It raises on
-    any other answer, in every attempt."""
-    each = [
-        {"type": "object", "properties": {"type": {"enum": r}}, "required": ["type"], "allOf": _MORE} for r in reviews
-    ]
-    made = {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
-    whole = {"type": "object", "properties": {"decisions": made}, "required": ["decisions"]}
-    words = [word for word in _WORDS if all(word in allowed for allowed in reviews)]
-    return {"if": {"type": "string"}, "then": {"enum": words}, "else": whole}
-
-
-def _whole(answer: Any, question: Any) -> Any:
-    """An answer. If it is one word for all calls of that middleware, written out as a decision for each."""
-    word = isinstance(answer, str) and answer in _WORDS
-    reviews = _reviews(readable(question)) if word else []
-    return {"decisions": [{"type": answer} for _ in reviews]} if reviews else answer
+    return decisions.kinds_of(question)

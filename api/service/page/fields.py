@@ -1,12 +1,14 @@
 """Fields: a form for what a JSON Schema describes, and what was typed there as values.
 
-A flat object of texts, numbers, switches and choices has a field for each. Anything else is typed as JSON. The names of
+A flat object of texts, numbers, switches and choices has a field for each, and so has each of several questions that
+are asked at once. Anything else is typed as JSON. The names of
 fields say their kind (`integer?:age`) and what an empty one means, so that a form can be read without its schema. If
 its question was answered while the form was filled in, that is what the user is told, and not that a field is wrong.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
@@ -16,11 +18,13 @@ from batonpass.cli.options import read_json
 from batonpass.contracts.errors import ContractViolation
 from batonpass.contracts.guard import Guard
 
-from .words import in_json
+from .words import Shown, in_json, shown
 
 _KINDS = ("string", "integer", "number", "boolean")
 _MOST = 30  # fields of a form, and choices of a field
 _EMPTY = "?=0"
+_MOST_QUESTIONS = 150  # at once: a form has no more fields than about that
+_ID = re.compile("[0-9a-f]{32}")  # of a LangGraph interrupt
 _DEEPEST = 8  # references, each to the next
 
 
@@ -28,7 +32,7 @@ _DEEPEST = 8  # references, each to the next
 class Field:
     """One input. `choices` are values as JSON, with their labels. `value` is what is in it. `empty` is what it means if
     nothing is in it: "" that there must be something (or an empty text), "?" that it is left out, "=" an empty text,
-    and "0" null."""
+    and "0" null. `asks` is the question that it answers, if each has its own, and `example` an answer."""
 
     name: str
     label: str
@@ -38,6 +42,8 @@ class Field:
     help: str = ""
     choices: tuple[tuple[str, str], ...] = ()
     value: str = ""
+    asks: Shown | None = None
+    example: str = ""
 
     @property
     def key(self) -> str:
@@ -53,6 +59,23 @@ def fields(schema: Mapping[str, Any] | None) -> tuple[Field, ...]:
         return ()
     made = [_field(name, each, schema or {}, name in required) for name, each in properties.items()]
     return tuple(each for each in made if each) if all(made) else ()
+
+
+def several(schema: Mapping[str, Any] | None, question: Any) -> tuple[Field, ...]:
+    """An input for each question of several at once, which may be answered one by one. Empty if there is just one."""
+    asked, about = _mapping(question), _mapping(_mapping(schema).get("properties"))
+    if asked.keys() != about.keys() or not 0 < len(asked) <= _MOST_QUESTIONS or not all(map(_ID.fullmatch, asked)):
+        return ()
+    return tuple(
+        replace(_alone(name, _mapping(about[name])), label=f"Answer {number}", asks=shown(each))
+        for number, (name, each) in enumerate(asked.items(), 1)
+    )
+
+
+def example(schema: Mapping[str, Any] | None) -> str:
+    """The first example of a schema, as JSON."""
+    examples = _list(_mapping(schema).get("examples"))
+    return in_json(examples[0]) if examples else ""
 
 
 def filled(inputs: Sequence[Field], typed: Mapping[str, str]) -> tuple[Field, ...]:
@@ -98,8 +121,20 @@ def _values(typed: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
             continue  # the schema says whether it may be left out
         if text == "" and empty == "0":
             yield name, None
+        elif kind == "any":
+            yield name, _any(text)
         else:
             yield name, text if kind == "string" else _parsed(text)
+
+
+def _any(text: str) -> Any:
+    """JSON, or a text. What begins like JSON is a slip, and not a text."""
+    try:
+        return read_json(text)
+    except ValueError as error:
+        if text.lstrip().startswith(("{", "[", '"')):
+            raise ContractViolation(f"an answer begins like JSON, but {error}: {text}") from None
+        return text
 
 
 def _parsed(text: str) -> Any:
@@ -109,6 +144,14 @@ def _parsed(text: str) -> Any:
         return read_json(text)
     except ValueError:
         return text
+
+
+def _alone(name: str, schema: Mapping[str, Any]) -> Field:
+    """The input for one of several questions. Nothing is in it at first: that would be an answer."""
+    made = _field(name, schema, schema, required=False)
+    if made and not made.value:
+        return made
+    return Field(name, name, "any", required=False, empty="?", help="JSON, or a text", example=example(schema))
 
 
 def _field(name: str, described: object, whole: Mapping[str, Any], required: bool) -> Field | None:

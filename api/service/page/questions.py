@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from batonpass.contracts.inbox import InboxItem
 from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.schemas import example_of, fits
 
 from ..refusing import Problem
-from .fields import Field, fields, filled
+from .fields import Field, example, fields, filled, several
 from .words import Shown, in_json, shown, span
 
 PAGE = 20  # each has a form
@@ -29,7 +30,9 @@ class Typed:
 @dataclass(frozen=True)
 class Asking:
     """A question with its form. `parts` are its values by name, if they are not nested. `brief` is the question in one
-    line. `text` and `json` are what was typed if there are no fields, and `problem` is why it was refused."""
+    line. `text` and `json` are what was typed if there are no fields, and `problem` is why it was refused. `choices`
+    are whole answers. `begun` are choices that need more than their word, with answers that begin them. `example` is an
+    answer."""
 
     item: InboxItem
     asks: Shown
@@ -40,6 +43,8 @@ class Asking:
     text: str
     json: str
     choices: tuple[tuple[str, str], ...]
+    begun: tuple[tuple[str, str], ...]
+    example: str
     after: str
     problem: Problem | None = None
 
@@ -69,14 +74,32 @@ def asking(item: InboxItem, typed: Typed | None = None) -> Asking:
         shown(item.question),
         parts,
         shown(" · ".join(each.brief for _, each in parts) or item.question).brief,
-        filled(fields(item.schema), given),
+        filled(several(item.schema, item.question) or fields(item.schema), given),
         shown(item.schema) if item.schema is not None else None,
         given.get("text", ""),
         given.get("json", ""),
-        tuple((in_json(option), option if isinstance(option, str) else in_json(option)) for option in item.options),
+        tuple((in_json(option), _name(option)) for option in item.options if _whole(item, option)),
+        tuple(_begun(item)),
+        example(item.schema),
         _after(item),
         typed.problem if typed else None,
     )
+
+
+def _name(option: Any) -> str:
+    return option if isinstance(option, str) else in_json(option)
+
+
+def _whole(item: InboxItem, option: Any) -> bool:
+    """Whether an option is an answer as it is. A framework's may need more, e.g. the arguments that are edited."""
+    return item.schema is None or fits(item.schema, option)
+
+
+def _begun(item: InboxItem) -> Iterator[tuple[str, str]]:
+    for option in item.options:
+        begins = None if _whole(item, option) else example_of(item.schema, option)
+        if begins is not None:
+            yield _name(option), in_json(begins)
 
 
 def _parts(question: Any) -> tuple[tuple[str, Shown], ...]:
