@@ -163,14 +163,17 @@ def _written(payload: Contract, *, round_trip: bool = False) -> bytes:
 
 def load_payload(contract: type[C], data: bytes) -> C:
     """Validate stored bytes as `contract`; `ContractViolation` names the fields that do not fit."""
+    unpacked = _unpacked(data) if data[:1] == b"s" else None
     try:
         if data[:1] == b"s":
-            return contract.model_validate(_unpacked(data), by_alias=True, by_name=True)
+            return contract.model_validate(unpacked, by_alias=True, by_name=True)
         # Straight from the validator: pydantic's own way there takes as long as the rest.
         loaded: C = contract.__pydantic_validator__.validate_json(data[1:], by_alias=True, by_name=True)
         return loaded
     except ValidationError as error:
         raise violation(contract, error) from None
+    except Exception as error:  # a field's type is anybody's code, and pydantic lets through what is no ValueError
+        raise _unfit(contract, unpacked if data[:1] == b"s" else from_json(data[1:]), error) from error
 
 
 @understood("a payload of {0}")
@@ -196,11 +199,11 @@ def convert(contract: type[C], value: Any, *, dumped_from: Any = None) -> C:
         text = to_json(value, bytes_mode="base64", inf_nan_mode="constants")
         if MASK.encode() in text:
             _check_told(contract, value if dumped_from is None else dumped_from, from_json(text))
-        return contract.model_validate_json(text, by_alias=True, by_name=True)
     except ValidationError as error:
         raise violation(contract, error) from None
     except ValueError as error:
         raise ContractViolation(f"not a valid {contract_ref(contract)}: it can't be written as JSON: {error}") from None
+    return load_payload(contract, b"j" + text)
 
 
 def _check_told(contract: type[Contract], value: Any, written: Any) -> None:
@@ -242,6 +245,24 @@ def violation(contract: type[Contract], error: ValidationError) -> ContractViola
     """A `ValidationError` in our words, one line, with every field named."""
     fields = [f"{'.'.join(map(str, e['loc'])) or '(whole)'}: {e['msg']}" for e in error.errors(include_url=False)]
     return ContractViolation(f"not a valid {contract_ref(contract)}: {'; '.join(fields)}", fields=fields)
+
+
+def _unfit(contract: type[Contract], values: Any, error: Exception) -> ContractViolation:
+    """An error that a field's type raised, in our words. It doesn't say which field: the first that raises alone."""
+    why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    given: Mapping[str, Any] = cast("Mapping[str, Any]", values) if isinstance(values, Mapping) else {}
+    field = next((name for name, value in given.items() if _raises(contract, name, value)), "(whole)")
+    return ContractViolation(f"not a valid {contract_ref(contract)}: {field}: {why}", fields=[f"{field}: {why}"])
+
+
+def _raises(contract: type[Contract], name: str, value: Any) -> bool:
+    try:
+        contract.__pydantic_validator__.validate_json(to_json({name: value}), by_alias=True, by_name=True)
+    except ValidationError:
+        return False
+    except Exception:
+        return True
+    return False
 
 
 def _argument_name(argument: Any) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
 from ..contracts.contract import ContractRef
 from ..contracts.errors import ContractViolation
+from .problems import told
 
 
 def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) -> bytes:
@@ -22,7 +23,8 @@ def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) 
         raise ContractViolation(f"not a valid {what}: it can't be written as JSON: {error}") from None
     # A stored schema may not make us fetch anything. (The library is typed in part only.)
     validator: Any = Draft202012Validator(schema, registry=Registry())
-    problems = list(dict.fromkeys(told for error in validator.iter_errors(from_json(data)) for told in _told(error)))
+    found = validator.iter_errors(from_json(data))
+    problems = list(dict.fromkeys(problem for error in found for problem in told(error, schema)))
     if problems:
         raise ContractViolation(f"not a valid {what}: {'; '.join(problems)}", fields=problems)
     return data
@@ -42,23 +44,13 @@ def fits(schema: Mapping[str, Any], value: Any) -> bool:
 def example_of(schema: Mapping[str, Any] | None, word: Any) -> Any:
     """The first of a schema's examples that holds a word, or None."""
     examples = (schema or {}).get("examples")
-    found = cast("list[Any]", examples) if isinstance(examples, list) else []
+    found = cast("Sequence[Any]", examples) if isinstance(examples, list) else ()
     return next((each for each in found if _holds(each, word)), None)
 
 
 def _holds(value: Any, word: Any) -> bool:
     if isinstance(value, dict):
-        return any(_holds(each, word) for each in cast("dict[str, Any]", value).values())
+        return _holds(list(cast("Mapping[str, Any]", value).values()), word)
     if isinstance(value, list):
-        return any(_holds(each, word) for each in cast("list[Any]", value))
+        return any(_holds(each, word) for each in cast("Sequence[Any]", value))
     return bool(value == word)
-
-
-def _told(error: Any) -> list[str]:
-    """What is wrong where. Of missing fields in the words of pydantic, as a process with the class says it: each error
-    of the library is about one, but knows all."""
-    where = [str(each) for each in error.absolute_path]
-    if error.validator == "required":
-        missing = (name for name in error.validator_value if name not in error.instance)
-        return [f"{'.'.join([*where, name])}: Field required" for name in missing]
-    return [f"{'.'.join(where) or '(whole)'}: {error.message}"]

@@ -61,7 +61,7 @@ def _reviews(question: Any) -> list[list[Any]]:
 def _examples(question: Mapping[str, Any], reviews: list[list[Any]]) -> list[Any]:
     """An answer of each kind, with the calls as they are. A call that doesn't allow it gets its first kind."""
     asked = question.get("action_requests")
-    calls = cast("list[Any]", asked) if isinstance(asked, list) else []
+    calls = cast("Sequence[Any]", asked) if isinstance(asked, list) else ()
     if len(calls) != len(reviews) or not all(reviews) or not all(isinstance(call, Mapping) for call in calls):
         return []
     each = list(zip(calls, reviews, strict=True))
