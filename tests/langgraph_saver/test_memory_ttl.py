@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 from langgraph.store.base import PutOp, TTLConfig
 
+import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassStore
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
@@ -119,3 +121,21 @@ def test_a_sweep_takes_no_leases(harness: Harness, opened: Callable[..., Memory]
     memory.sweep_ttl()
     assert worker.call(c.Heartbeat(((fence_of(delivery), 200),))) == [""]
     worker.close()
+
+
+@pytest.mark.parametrize("wrong", ["60", True, [1], -1, 0, float("nan"), float("inf"), 10**400, timedelta(minutes=1)])
+def test_what_is_no_number_of_minutes(wrong: Any, opened: Callable[..., Memory]) -> None:
+    """It is shown as it was given."""
+    memory = opened()
+    with pytest.raises(bp.BadSetup) as told:
+        memory.put(("a",), "key", {}, ttl=wrong)
+    assert str(told.value).startswith(f"ttl={wrong!r}, but it must be a number of minutes")
+    with pytest.raises(bp.BadSetup, match=r"^default_ttl=.* minutes"):
+        opened(default_ttl=wrong)
+    assert keys(memory) == []
+
+
+def test_a_config_with_a_wrong_key(opened: Callable[..., Memory]) -> None:
+    with pytest.raises(bp.BadSetup, match=r"'default' is not a key .*: refresh_on_read, .*default_ttl"):
+        opened(default=5)
+    opened(default_ttl=None, refresh_on_read=False, sweep_interval_minutes=5)

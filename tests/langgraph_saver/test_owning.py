@@ -266,3 +266,44 @@ def test_the_thread_of_a_killed_owner_is_taken_over(shared_url: str, thread: str
             with saver.own(thread, wait=60):
                 Runner(chat(saver), thread, "sync").run(say("now"))
             assert time.monotonic() - began < 50
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_block_inside_of_its_own_is_refused(side: str, saver: BatonpassSaver, thread: str) -> None:
+    """It would wait for the outer one, for ever."""
+    refused: Any = pytest.raises(bp.BadSetup, match=r"this task owns thread .* already")
+
+    async def owned() -> None:
+        with anyio.fail_after(10):
+            async with saver.own(thread):
+                with refused:
+                    await saver.own(thread).__aenter__()
+                with refused, saver.own(thread, wait=0):
+                    pass
+            async with saver.own(thread):
+                pass
+
+    if side == "async":
+        asyncio.run(owned())
+        return
+    with saver.own(thread):
+        with refused, saver.own(thread, wait=60):
+            pass
+        with refused, saver.own(thread):
+            pass
+        with saver.own(f"{thread} other"):
+            pass
+    with saver.own(thread):
+        pass
+
+
+async def test_a_task_that_was_begun_in_the_block_may_wait_for_its_end(saver: BatonpassSaver, thread: str) -> None:
+    async def next_turn() -> None:
+        async with saver.own(thread, wait=10):
+            pass
+
+    async with saver.own(thread):
+        waiting = asyncio.create_task(next_turn())
+        while not waiting.done() and not getattr(waiting.get_coro(), "cr_await", None):
+            await asyncio.sleep(0)
+    await waiting

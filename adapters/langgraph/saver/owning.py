@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping, MutableMapping
 from contextvars import ContextVar, Token
-from threading import Event, Thread
+from threading import Event, Thread, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +14,7 @@ from anyio import CancelScope
 
 from ....contracts.contract import ContractRef
 from ....contracts.duration import Duration, seconds_of
-from ....contracts.errors import BatonpassError, Fenced, ThreadBusy
+from ....contracts.errors import BadSetup, BatonpassError, Fenced, ThreadBusy
 from ....contracts.handoff import Envelope
 from ....contracts.names import digest, home, mint
 from ....coordinator.blobs import seal_blob, seal_envelope
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _AGENT = "langgraph.own"
 # Seconds between two looks while waiting for a thread.
 _LOOKS = 0.05
+# Seconds after which a block inside of its own is refused. Until then the outer one may end: that of a generator that
+# was left does, in another task.
+_SURE = 1.0
 
 # In a run's config: the saver and the thread that the run owns, and the lease. Needed because, in sync code, LangGraph
 # stores the writes of parallel nodes from the threads where they ran, without the run's context, but with its config.
@@ -71,15 +74,16 @@ class Owning:
         self._wait = seconds_of(wait)
         self._lease = lease
         self._keeper: _Keeper | None = None
+        self._runner: object = None
         self._token: Token[Mapping[tuple[int, str], Owning]] | None = None
         self.fence: Fence | None = None
         self.over = False
         self._took_over = False
 
     def __enter__(self) -> Owning:
-        end = deadline(self._wait, "wait")
+        end, sure = deadline(self._wait, "wait"), time.monotonic() + _SURE
         while (fence := drive(self._shared.handles.store(), self._take())) is None:
-            self._check(end)
+            self._check(end, sure)
             time.sleep(_LOOKS)
         self._begin(fence)
         return self
@@ -93,10 +97,10 @@ class Owning:
         drive(self._shared.handles.store(), self._give_back(fence))
 
     async def __aenter__(self) -> Owning:
-        end = deadline(self._wait, "wait")
+        end, sure = deadline(self._wait, "wait"), time.monotonic() + _SURE
         store = await self._shared.handles.astore()
         while (fence := await adrive(store, self._take())) is None:
-            self._check(end)
+            self._check(end, sure)
             await asyncio.sleep(_LOOKS)
         self._begin(fence)
         return self
@@ -108,14 +112,27 @@ class Owning:
         with CancelScope(shield=True):  # or the next owner would wait until the lease has expired
             await adrive(await self._shared.handles.astore(), self._give_back(fence))
 
-    def _check(self, end: float) -> None:
-        if time.monotonic() >= end:
+    def _check(self, end: float, sure: float) -> None:
+        """Go on waiting, or raise."""
+        now = time.monotonic()
+        if now >= min(end, sure) and self._waits_for_itself():
+            raise BadSetup(
+                f"this task owns thread {self._thread!r} already: this is inside of another own({self._thread!r}), "
+                "whose end it would wait for. Leave it out: all runs in the outer block are the owner's"
+            )
+        if now >= end:
             raise ThreadBusy(
                 f"thread {self._thread!r} is owned by another run, or a job runs on it: waited {self._wait:g} s"
             )
 
+    def _waits_for_itself(self) -> bool:
+        """Whether this task owns the thread. Another task that was begun in that block may wait for its end."""
+        outer = _owned.get({}).get((id(self._shared), self._thread))
+        return outer is not None and not outer.over and outer.fence is not None and outer._runner == _running()
+
     def _begin(self, fence: Fence) -> None:
         self.fence = fence
+        self._runner = _running()
         self._keeper = _Keeper(self._shared.handles.sibling(), fence, self._lease)
         self._token = _owned.set({**_owned.get({}), (id(self._shared), self._thread): self})
 
@@ -159,6 +176,14 @@ class Owning:
             return
         if not self._took_over:  # otherwise the job stays, so that its first owner can learn that it is over
             yield DeleteJob(fence.job_id)
+
+
+def _running() -> object:
+    """What runs now: the task, or the thread."""
+    try:
+        return asyncio.current_task() or get_ident()
+    except RuntimeError:  # no event loop runs
+        return get_ident()
 
 
 class _Keeper:

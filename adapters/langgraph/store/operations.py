@@ -142,8 +142,18 @@ def _change(name: ItemName, op: PutOp) -> ItemChange:
         return ItemChange(name, None)
     if not isinstance(value, Mapping):
         raise BadSetup(f"the value of {name.about} is a {type(value).__name__}, but it must be a dict")
-    ttl = 0 if op.ttl is None else milliseconds(op.ttl * 60, "ttl", least=0.001)
+    ttl = 0 if op.ttl is None else minutes(op.ttl, "ttl")
     return ItemChange(name, seal_blob(dict(cast("Mapping[str, Any]", value)), path="value"), ttl=ttl)
+
+
+def minutes(given: Any, what: str) -> int:
+    """A time to live in ms. LangGraph's stores count in minutes."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise BadSetup(f"{what}={given!r}, but it must be a number of minutes")
+    try:
+        return milliseconds(given * 60, what, least=0.001)
+    except (BadSetup, OverflowError):
+        raise BadSetup(f"{what}={given!r}, but it must be a number of minutes above 0, for at most 100 years") from None
 
 
 def _check(op: object) -> None:

@@ -16,7 +16,7 @@ from ....coordinator.commands import Reap
 from ....coordinator.following import afollow, follow
 from ....coordinator.store import Store
 from ..handles import Handles, Opening
-from .operations import Operations
+from .operations import Operations, minutes
 from .vectors import Embed, Vectors
 
 
@@ -43,6 +43,7 @@ class BatonpassStore(Opening, BaseStore):
             config: Any = given  # users without a type checker give anything
             if config is not None and not isinstance(config, Mapping):
                 raise BadSetup(f"{name}={config!r}, but it must be a dict, as LangGraph's stores take it")
+        _check_ttl(ttl or {})
         self._opened = Handles(store)
         self._vectors = Vectors(index) if index else None
         self._freeing = Freeing()
@@ -101,6 +102,14 @@ class BatonpassStore(Opening, BaseStore):
     async def asweep_ttl(self) -> None:
         """`sweep_ttl` for async code."""
         await self._adrive(_sweep())
+
+
+def _check_ttl(config: Mapping[str, Any]) -> None:
+    keys = TTLConfig.__annotations__
+    if strange := [key for key in config if key not in keys]:
+        raise BadSetup(f"ttl={dict(config)!r}: {strange[0]!r} is not a key of LangGraph's TTLConfig: {', '.join(keys)}")
+    if (default := config.get("default_ttl")) is not None:
+        minutes(default, "default_ttl")
 
 
 def _sweep() -> Call[None]:
