@@ -19,6 +19,11 @@ class Editable(Protocol):
         ...
 
     @staticmethod
+    def taken(source: Checkpoint, values: Any) -> Any:
+        """Edited values of a checkpoint's state in the form that it has there. `BadSetup` if they have no such form."""
+        ...
+
+    @staticmethod
     def plain_state(source: Checkpoint, state: Any) -> Any:
         """The state as other agents can read it. `BadSetup` if the checkpoint does not hold all of it."""
         ...
@@ -41,6 +46,12 @@ def check_edit(source: Checkpoint, edited: Callable[[], Any]) -> None:
     found = adapter_of(source.framework)
     if hasattr(found, "check_edit"):
         cast("Editable", found).check_edit(source, edited())
+
+
+def taken(source: Checkpoint, values: Any) -> Any:
+    """What a person gives for a state, as the checkpoint's adapter would keep it. (JSON can't say all of it.)"""
+    found = adapter_of(source.framework)
+    return cast("Editable", found).taken(source, values) if values and hasattr(found, "taken") else values
 
 
 def check_payload(source: Checkpoint) -> None:

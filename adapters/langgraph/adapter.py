@@ -99,6 +99,13 @@ class LangGraphAdapter:
                 check_messages(channel, edited[channel], ("type", "content"))
 
     @staticmethod
+    def taken(source: Checkpoint, values: Any) -> Any:
+        """Values of an edit as a saver's thread holds them: messages are objects there. (A job's are dicts.)"""
+        from .record.messages import as_messages
+
+        return as_messages(source.state, values)
+
+    @staticmethod
     def holds_payload(source: Checkpoint) -> bool:
         """Always, because the payload becomes the state's first values."""
         return True

@@ -10,7 +10,7 @@ from ...contracts.alike import alike
 from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.codec import pack, unpack
 from ...contracts.errors import BadSetup
-from ..editing import check_edit
+from ..editing import check_edit, taken
 from ..parts.nodes import Base
 from ..snapshots import amended
 from .inputs import mapping
@@ -53,6 +53,11 @@ class Edit:
         """The snapshot to save, with the framework's own notes. `BadSetup` if the framework could not go on from it."""
         if self.anything:
             check_edit(source, lambda: self._after(source.state))
+            edit = Edit(*(taken(source, given) for given in (self.changes, self.append, self.state)))
+            return edit._snapshot(source, base, step)
+        return self._snapshot(source, base, step)
+
+    def _snapshot(self, source: Checkpoint, base: Base, step: str) -> Snapshot:
         made = Snapshot(step=step, framework=source.framework, native=source.native, context=source.context)
         if not (self.changes or self.append):
             return replace(made, state=source.state if self.state is None else self.state)

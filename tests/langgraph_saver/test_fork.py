@@ -16,6 +16,7 @@ from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.coordinator.branching import Origin
 from batonpass.coordinator.rows import Place
 from tests.cli.commandline import CommandLine
+from tests.service.service import caller, service
 
 from .graphs import Runner, ask, chat, delta, fan, nested, say
 from .telling import values
@@ -190,3 +191,83 @@ def test_a_copy_from_the_command_line_goes_on_where_the_graph_asked(run: Command
         copy = Runner(ask(saver), f"{thread} copy", "sync")
         done = copy.run(Command(resume={each.id: "yes" for each in copy.state().interrupts}))
     assert done["trace"] == ["in", "free", "one", "two", "close 2"]  # "free" had finished, and did not run again
+
+
+WRITTEN: list[Any] = [
+    {"type": "human", "content": "z"},
+    {"role": "user", "content": "z"},
+    ["user", "z"],
+    "z",
+    HumanMessage("z"),
+]
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_messages_that_were_written_are_messages(written: Any, shared_url: str, thread: str) -> None:
+    """JSON has no messages. Graphs would find a dict among them."""
+    with BatonpassSaver.from_url(shared_url) as own, bp.connect(shared_url) as coordinator:
+        runner = Runner(chat(own), thread, "sync")
+        runner.run(say("hi"))
+        tip = coordinator.latest(thread=thread)
+        assert tip
+        count = len(tip.state["messages"])
+        coordinator.fork(tip.id, append={"messages": [written]}, thread="appended")
+        coordinator.fork(tip.id, changes={"messages": [written, *tip.state["messages"]]}, thread="changed")
+        coordinator.fork(tip.id, state={**tip.state, "messages": [written]}, thread="stated")
+        for name, at, length in (("appended", -1, count + 1), ("changed", 0, count + 1), ("stated", 0, 1)):
+            found = Runner(chat(own), name, "sync").state().values["messages"]
+            assert len(found) == length
+            assert (type(found[at]), found[at].content) == (HumanMessage, "z")
+
+
+def test_all_of_a_message_that_was_written_is_kept(shared_url: str, thread: str) -> None:
+    usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
+    call = {"name": "t", "args": {"n": 1}, "id": "c", "type": "tool_call"}
+    message = AIMessage("z", id="i", usage_metadata=usage, tool_calls=[call], response_metadata={"m": 1})
+    with BatonpassSaver.from_url(shared_url) as own, bp.connect(shared_url) as coordinator:
+        Runner(chat(own), thread, "sync").run(say("hi"))
+        tip = coordinator.latest(thread=thread)
+        assert tip
+        made = coordinator.fork(tip.id, append={"messages": [message.model_dump()]})
+        assert coordinator.restore(made.id).state["messages"][-1] == message
+        again = [coordinator.fork(tip.id, append={"messages": ["z"]}, thread="keyed", key="k").id for _ in range(2)]
+        assert again[0] == again[1]
+
+
+WRONG: list[Any] = [
+    *(3, None, {}, {"type": "human"}),
+    {"type": "bogus", "content": ""},
+    {"type": "tool", "content": "x"},
+    {"type": "human", "content": {"a": 1}},
+    {"type": "remove", "content": "", "id": "q"},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_no_message_is_refused(wrong: Any, shared_url: str, thread: str) -> None:
+    with BatonpassSaver.from_url(shared_url) as own, bp.connect(shared_url) as coordinator:
+        Runner(chat(own), thread, "sync").run(say("hi"))
+        tip = coordinator.latest(thread=thread)
+        assert tip
+        with pytest.raises(bp.BadSetup, match=r"^the new messages\[0\] is no message \(") as told:
+            coordinator.fork(tip.id, append={"messages": [wrong]})
+        assert "\n" not in str(told.value)
+        with pytest.raises(bp.BadSetup, match="is a list of messages, and would be a"):
+            coordinator.fork(tip.id, changes={"messages": wrong})
+        assert coordinator.latest(thread=thread) == tip
+
+
+async def test_what_is_sent_over_http_becomes_messages(shared_url: str, thread: str) -> None:
+    """The service's process has not imported LangChain before."""
+    with BatonpassSaver.from_url(shared_url) as own, bp.connect(shared_url) as coordinator:
+        Runner(chat(own), thread, "sync").run(say("hi"))
+        tip = coordinator.latest(thread=thread)
+        assert tip
+        with service(shared_url) as address:
+            async with caller(address) as http:
+                body = {"append": {"messages": [{"role": "user", "content": "z"}]}, "thread": "over"}
+                assert (await http.post(f"/checkpoints/{tip.id}/fork", json=body)).status_code == 200
+                body = {"append": {"messages": [7]}, "thread": "over"}
+                assert (await http.post(f"/checkpoints/{tip.id}/fork", json=body)).status_code == 422
+        found = Runner(chat(own), "over", "sync").state().values["messages"]
+        assert [type(each) for each in found] == [*(type(each) for each in tip.state["messages"]), HumanMessage]

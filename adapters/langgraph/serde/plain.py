@@ -20,9 +20,11 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
     ToolMessage,
+    convert_to_messages,
 )
 
 from ....contracts.builtin_types import class_of
+from ...dialects import dict_of
 
 ATOMS = frozenset(
     {type(None), bool, int, float, str, bytes, dt.datetime, dt.date, dt.time, dt.timedelta, Decimal, UUID}
@@ -101,6 +103,17 @@ def messages_as_dicts(value: Any) -> list[dict[str, Any]] | None:
 def messages_from_dicts(told: list[dict[str, Any]]) -> list[BaseMessage]:
     """The messages that `messages_as_dicts` told."""
     return [_MESSAGES[fields["type"]](**plain(fields)) for fields in told]
+
+
+def message_of(given: Any) -> BaseMessage:
+    """A message from what a person wrote: the form of `messages_as_dicts`, which keeps all fields, or any other that
+    LangChain reads. Raises anything. What removes messages is an instruction to a reducer, and no message."""
+    fields: Any = dict_of(given) or given
+    known = _MESSAGES.get(dict_of(given).get("type", ""))
+    made = known(**fields) if known else convert_to_messages([fields])[0]
+    if type(made) not in _MESSAGES.values():
+        raise TypeError(f"it is a {type(made).__name__}")
+    return made
 
 
 def items(mapping: Any) -> list[tuple[Any, Any]]:
