@@ -75,7 +75,7 @@ def test_readme_leads_to_every_page() -> None:
     assert [page for page in PAGES if page != "README.md" and f"]({page})" not in PAGES["README.md"]] == []
 
 
-async def test_an_agent_with_resources() -> None:
+async def test_an_agent_with_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[str] = []
 
     class Pool:
@@ -91,6 +91,10 @@ async def test_an_agent_with_resources() -> None:
     names = await run(shown("lifespan="), {**given, "AsyncGenerator": AsyncGenerator, "Pool": Pool, "bp": bp})
     assert await names["shop"].run("count", Topic(text="rain")) == bp.State()
     assert counted == ["rain", "closed"]
+    monkeypatch.chdir(tmp_path)
+    names = await run(shown("shop.worker(coordinator"), names)
+    await names["main"]()
+    assert counted[2:] == ["apples", "closed"]
 
 
 async def test_an_agent_that_sleeps() -> None:
