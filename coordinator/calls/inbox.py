@@ -25,6 +25,7 @@ from .inputs import count, identifier, name_wanted
 from .jobs import checked, look
 
 _PAGE = 200
+_LONGEST = 2000  # characters of an example in an error: the arguments in it may be a whole file
 
 
 def page(
@@ -103,7 +104,8 @@ def _fit(what: str, schema: Mapping[str, Any], plain: Any) -> None:
         if example is None:
             raise
         told = to_json(example, bytes_mode="base64", inf_nan_mode="constants").decode()
-        raise ContractViolation(f"{error}. A whole answer for {plain!r}: {told}", fields=error.fields) from None
+        shown = told if len(told) <= _LONGEST else "see examples in the question's schema"
+        raise ContractViolation(f"{error}. A whole answer for {plain!r}: {shown}", fields=error.fields) from None
 
 
 def _check(book: Book, row: JobRow, value: Any, plain: Any) -> None:
