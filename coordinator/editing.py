@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 from ..contracts.checkpoint import Checkpoint
@@ -21,6 +21,12 @@ class Editable(Protocol):
     @staticmethod
     def taken(source: Checkpoint, values: Any) -> Any:
         """Edited values of a checkpoint's state in the form that it has there. `BadSetup` if they have no such form."""
+        ...
+
+    @staticmethod
+    def edited(source: Checkpoint, changes: Mapping[str, Any]) -> Any:
+        """The native part of a checkpoint from which the job goes on with these values changed. `BadSetup` if a run
+        that resumes could not heed one of them."""
         ...
 
     @staticmethod
@@ -52,6 +58,12 @@ def taken(source: Checkpoint, values: Any) -> Any:
     """What a person gives for a state, as the checkpoint's adapter would keep it. (JSON can't say all of it.)"""
     found = adapter_of(source.framework)
     return cast("Editable", found).taken(source, values) if values and hasattr(found, "taken") else values
+
+
+def native_after(source: Checkpoint, changes: Mapping[str, Any]) -> Any:
+    """The framework's own notes for a checkpoint with which a job goes on with some values changed."""
+    found = adapter_of(source.framework)
+    return cast("Editable", found).edited(source, changes) if hasattr(found, "edited") else source.native
 
 
 def check_payload(source: Checkpoint) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..dialects import dict_of
 from ..edited import check_messages
 from ..factory import built
 from ..versions import warn_if_untested
+from . import edits
 from .namespaces import lasts
 
 
@@ -104,6 +105,11 @@ class LangGraphAdapter:
         from .record.messages import as_messages
 
         return as_messages(source.state, values)
+
+    @staticmethod
+    def edited(source: Checkpoint, changes: Mapping[str, Any]) -> Any:
+        """What the next run has to know of an edit. Refuses values that it could not take."""
+        return edits.native_after(source, changes)
 
     @staticmethod
     def holds_payload(source: Checkpoint) -> bool:

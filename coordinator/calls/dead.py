@@ -14,7 +14,7 @@ from ...contracts.names import mint, partition_of
 from ..blobs import open_envelope, seal_blob, seal_envelope
 from ..book import Book, target
 from ..commands import STEP, ListJobs, Redrive, Target
-from ..editing import check_payload
+from ..editing import check_payload, native_after
 from ..parts.bases import Bases
 from ..rows import JobRow
 from . import Call
@@ -97,6 +97,7 @@ def _edited(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[tuple[str
             f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change, so change the payload"
         )
     snapshot = Edit(left).of(source.checkpoint, source.base, "edit")
+    snapshot = replace(snapshot, native=native_after(source.checkpoint, left))
     tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), job=row.id, hop=row.hop)
     made, _ = yield from save_one(tries, source)
     return made.new.id, records

@@ -25,7 +25,8 @@ class Frame(TypedDict):
 
     - `kept` has the sealed values of channels that can't be restored from `state`. `messages` are the channels that
       `state` shows as lists of messages.
-    - `ran` names the nodes of the superstep.
+    - `ran` names the nodes of the superstep. `empty` are the channels of the user that have no value yet.
+    - `before` is set after an edit, until the graph goes on: see edits.py.
     - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
       breakpoint. `shown` has, for each interrupt, the tasks that show it, and how many answers each had used by then.
     - `passed` is set if the graph has handed its job off here: the interrupt that waits for the job to come back.
@@ -46,6 +47,8 @@ class Frame(TypedDict):
     kept: dict[str, Sealed]
     messages: list[str]
     ran: list[str]
+    empty: NotRequired[list[str]]
+    before: NotRequired[dict[str, list[Any]]]
     asked: NotRequired[list[str]]
     shown: NotRequired[dict[str, dict[str, int]]]
     passed: NotRequired[str]
@@ -97,7 +100,27 @@ def make_tip(
         messages=messages,
         ran=[] if metadata.get("source") == "input" else _ran(checkpoint, before, values),  # it ends unfinished tasks
     )
+    if visible:
+        frame["empty"] = sorted(visible - state.keys())
     return Tip(frame, state)
+
+
+def rerouted(tip: Tip, checkpoint: Checkpoint, values: Values, visible: frozenset[str]) -> Tip:
+    """An edited tip with other tasks next, as `checkpoint` says. It is still the same superstep, so that tasks which
+    stay keep their ids and what they have written."""
+    metadata = cast("CheckpointMetadata", tip.frame["metadata"])
+    made = make_tip(checkpoint, metadata, tip.id, tip, values, visible)
+    old: dict[str, Any] = {**tip.frame}
+    del old["before"]
+    own = {name: old[name] for name in ("id", "parent", "ts", "metadata", "ran")}
+    return Tip(cast("Frame", {**old, **made.frame, **own}), made.state)
+
+
+def unedited(tip: Tip) -> Tip:
+    """An edited tip as it was before."""
+    before = tip.frame.get("before", {})
+    held = {name: value for name, value in tip.state.items() if name not in before}
+    return Tip(tip.frame, held | {name: was[0] for name, was in before.items() if was})
 
 
 def _unknown(checkpoint: Checkpoint, before: Tip) -> set[str]:

@@ -26,8 +26,12 @@ def with_handlers(state: StateSnapshot, latest: Latest) -> StateSnapshot:
 
 
 def _with_handler(task: PregelTask, asked: dict[str, Any]) -> PregelTask:
-    path = cast("Any", task).path[:3]
-    stored = ", ".join(f"{part:010}" if isinstance(part, int) else str(part) for part in path)
-    handler = f"~{stored}, {HANDLER}, "
+    handler = f"~{path_of(task)}, {HANDLER}, "
     more = [each for path, value in asked.items() if path.startswith(handler) for each in value]
     return task._replace(interrupts=(*task.interrupts, *more)) if more else task
+
+
+def path_of(task: PregelTask) -> str:
+    """A task's path as LangGraph stores it with the task's writes, without the mark before it."""
+    path = cast("Any", task).path[:3]
+    return ", ".join(f"{part:010}" if isinstance(part, int) else str(part) for part in path)

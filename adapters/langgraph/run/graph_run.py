@@ -32,6 +32,7 @@ from .missing_nodes import lost_nodes
 from .payloads import context_of, into_graph, out_of_graph
 from .progress import Progress
 from .questions import Questions
+from .rerouting import Rerouting
 from .running import RunningTasks
 from .streaming import Streaming
 from .tokens import StreamedTokens
@@ -74,15 +75,16 @@ class GraphRun:
             )
         if self._saver.progress.left:
             await self._session.arecord(self._saver.progress.left)
+        given = context_of(self._agent, payload, self._graph)
         if begun is None:
             entered = await self._entered(payload, context, passed)
         else:
+            await self._take_edit(given)
             state = await self._state()
             resume = self._questions.answered(state, self._session.answer)
             if resume is None and self._questions.waits(state):
                 return await self._stopped(state)
             entered = Command(resume=resume) if resume else None
-        given = context_of(self._agent, payload, self._graph)
         try:
             result = await self._drive(entered, given)
         except Exception as error:
@@ -106,6 +108,14 @@ class GraphRun:
         if self._session.checkpoint is None and not self._questions.came_back():
             return ""
         return ", ".join(sorted(lost_nodes(self._graph, self._saver.progress.kept())))
+
+    async def _take_edit(self, given: Any) -> None:
+        """If a person has edited the state, decide what runs next, and save that before it runs. `given` is the graph's
+        runtime context."""
+        progress = self._saver.progress
+        if progress.tip is not None and "before" in progress.tip.frame:
+            snapshot, records = await Rerouting(self._graph, progress, given).taken()
+            await self._session.asave(snapshot, records=records)
 
     async def _entered(self, payload: Contract, context: Any, passed: str | None) -> Any:
         """What a visit without a checkpoint begins with. `passed` is the interrupt that waits for the job, if one does.

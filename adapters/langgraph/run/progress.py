@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from threading import RLock
 from typing import Any, NamedTuple, cast
@@ -55,8 +55,8 @@ class Progress:
         self, session: Session, values: Values, visible: frozenset[str], *, has_start: bool, lasting: bool = False
     ) -> None:
         self._session = session
-        self._values = values
-        self._visible = visible
+        self.values = values
+        self.visible = visible
         self._has_start = has_start
         self._keeps = lasting
         self._lock = RLock()
@@ -103,7 +103,7 @@ class Progress:
 
     def _written(self, writes: Writes, channel: str) -> list[Any]:
         entry = writes.entries.get(WRITES_IDX_MAP[channel])
-        return [] if entry is None else [*self._values.open(entry[1])]
+        return [] if entry is None else [*self.values.open(entry[1])]
 
     def snapshot(self, tip: Tip) -> Snapshot:
         """A checkpoint of the job's graph as a job's checkpoint."""
@@ -138,6 +138,39 @@ class Progress:
         native = {**self.native(tip), "waiting": waiting}
         return Snapshot(step="hands off", state=tip.state, framework="langgraph", native=native)
 
+    def replace(self, tip: Tip, is_void: Callable[[Place, str], bool]) -> dict[str, Any]:
+        """Continue from another state of the latest checkpoint. `is_void` says what does not count any more: the writes
+        of a task (a place and its path there), and a part of the graph (its place and ""), which begins anew. Returns
+        the journal's records that say so."""
+        with self._lock:
+            self._tips[self.root] = tip
+            parts = [place for place in self._tips if place != self.root and is_void(place, "")]
+            records = dict(self._again(place) for place in parts if self._lasting(place))
+            for place in parts:
+                if not self._lasting(place):
+                    del self._tips[place]
+                    records |= self._void(("tip", *place))
+            for each in [each for tasks in self._tasks.values() for each in tasks.values()]:
+                if is_void(each.place, each.path):
+                    del self._tasks[each.place][each.task]
+                    records |= self._void(each.name)
+            return records
+
+    def _void(self, name: tuple[str, ...]) -> dict[str, Any]:
+        """The record that replaces one which is void, if there is one."""
+        if not self._keys.has(name):
+            return {}
+        key = self._keys.key(name)
+        self._keys.drop(name)
+        return {key: {"superstep": "", "place": self.root}}
+
+    def _again(self, place: Place) -> tuple[str, dict[str, Any]]:
+        """Have a part that keeps its state take its input as on a new visit. Returns the record of it."""
+        frame: Any = self._tips[place].frame
+        frame = {**frame, "metadata": {**frame["metadata"], "parents": {}}}
+        self._tips[place] = Tip(frame, {})
+        return self._keys.key(("tip", *place)), {"superstep": self._superstep(), "place": place, "frame": frame}
+
     # Writing: a flight begins, is sent by the saver, and is committed or has failed.
 
     def put(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> Flight:
@@ -145,8 +178,8 @@ class Progress:
         place, parent = place_of(config)
         known = get_checkpoint_metadata(config, metadata)
         with self._lock:
-            visible = self._visible if place == self.root else frozenset[str]()
-            tip = make_tip(checkpoint, known, parent, self._tips.get(place), self._values, visible)
+            visible = self.visible if place == self.root else frozenset[str]()
+            tip = make_tip(checkpoint, known, parent, self._tips.get(place), self.values, visible)
             flight = Flight(place, tip, behind=self._ahead(place) + self._within(place))
             # The input of a graph with a START node: nothing ran yet, and the job has the input. But if the job stops
             # there, the next one on the thread should have it, too.
@@ -259,7 +292,7 @@ class Progress:
 
     def _tuple(self, place: Place, tip: Tip) -> CheckpointTuple:
         writes = [
-            (writes_sort_key(each.path, each.task, number), (each.task, channel, self._values.open(sealed)))
+            (writes_sort_key(each.path, each.task, number), (each.task, channel, self.values.open(sealed)))
             for each in self._on(place, tip)
             for number, (channel, sealed) in each.entries.items()
         ]
@@ -267,7 +300,7 @@ class Progress:
         parent = tip.frame["parent"]
         return CheckpointTuple(
             config=config_of(*place, tip.id),
-            checkpoint=open_tip(tip, self._values),
+            checkpoint=open_tip(tip, self.values),
             metadata=cast("CheckpointMetadata", dict(tip.frame["metadata"])),
             parent_config=config_of(*place, parent) if parent else None,
             pending_writes=pending,
@@ -364,4 +397,4 @@ class Progress:
     def _seal(self, channel: str, value: Any) -> Sealed:
         if channel == ERROR:
             return ["plain", repr(value)]
-        return self._values.seal(value, f"what a node wrote to {channel!r}")
+        return self.values.seal(value, f"what a node wrote to {channel!r}")

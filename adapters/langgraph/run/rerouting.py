@@ -1,0 +1,186 @@
+"""Rerouting: what runs next in a graph whose state a person has edited, as after LangGraph's own `update_state`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.serde.types import TASKS
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import PregelTask, Send, StateUpdate
+
+from ....contracts.alike import alike
+from ....contracts.checkpoint import Snapshot
+from ....contracts.errors import BadSetup
+from ..configs import config_of
+from ..internals import RUNTIME
+from .checkpoint import open_tip, rerouted, unedited
+from .error_handlers import path_of
+from .missing_nodes import ended_tasks
+from .progress import Progress
+from .writes import Place
+
+# How LangGraph writes the beginning of the path of a task that was sent.
+_PUSHED = "__pregel_push"
+
+
+class Next(NamedTuple):
+    """A checkpoint, and the tasks that run next on it, by their ids."""
+
+    checkpoint: Checkpoint
+    tasks: Mapping[str, PregelTask]
+
+    def same_nodes(self, other: Next) -> bool:
+        """Whether the same nodes run, each as often."""
+        return self._nodes() == other._nodes()
+
+    def _nodes(self) -> Counter[str]:
+        return Counter(task.name for task in self.tasks.values())
+
+    def sent(self, task: str) -> Send | None:
+        """With what a task was sent. None if it reads the state, or there is no such task."""
+        kind, number, *_ = self.tasks[task].path if task in self.tasks else ("", 0)
+        sends: Sequence[Send] = self.checkpoint["channel_values"].get(TASKS) or ()
+        return sends[cast("int", number)] if kind == _PUSHED else None
+
+
+class Rerouting:
+    """Decides anew what follows on an edited checkpoint.
+
+    The nodes that led to it don't run again, but their edges do: where they lead may depend on what was edited, and
+    tasks that were sent have copies of it. Tasks that stay as they are keep what they have written. Parts of the graph
+    whose task reads what was edited begin anew: they have their input from before.
+    """
+
+    def __init__(self, graph: Any, progress: Progress, context: Any) -> None:
+        latest, tip = progress.latest(), progress.tip
+        assert latest is not None, "only a checkpoint is edited"
+        assert tip is not None
+        self._graph = graph
+        self._progress = progress
+        self._latest = latest
+        self._tip = tip
+        self._ran = tip.frame["ran"]
+        runtime = Runtime(context=context, store=graph.store)
+        self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0], RUNTIME: runtime}}
+
+    async def taken(self) -> tuple[Snapshot, dict[str, Any]]:
+        """Take the edit. Returns the checkpoint to continue from, and records: both must be saved first."""
+        before = await self._next(_versioned(self._latest.read.checkpoint, self._tip.frame.get("before", ())))
+        after = await self._rerouted(before) or before
+        if after is before:
+            self._check_unsent(before)
+        over = self._over(before, after)
+        root, progress = self._progress.root, self._progress
+        tip = rerouted(self._tip, after.checkpoint, progress.values, progress.visible)
+        records = progress.replace(tip, lambda place, path: any(_is_within(place, path, root, task) for task in over))
+        return replace(progress.snapshot(tip), step="update"), records
+
+    def _check_unsent(self, before: Next) -> None:
+        """Refuse an edit that tasks would not see, because no edge can send them anew."""
+        if sent := sorted({task.name for task in before.tasks.values() if before.sent(task.id)}):
+            raise BadSetup(
+                f"the edit of the state would not reach {', '.join(sent)}: {', '.join(self._ran) or 'the input'} has "
+                "sent the arguments itself, not by an edge of the graph. Take the job's thread back to the checkpoint "
+                "before that (`batonpass rollback`), then redrive the job with the change"
+            )
+
+    async def _rerouted(self, before: Next) -> Next | None:
+        """What the edges lead to now. None if they did not lead to what is next, but the nodes said so themselves."""
+        known = isinstance(self._graph, CompiledStateGraph) and self._graph.nodes.keys() >= set(self._ran)
+        if not known or not self._ran:
+            return None
+        after = await self._routed(before.checkpoint)
+        if after.same_nodes(before):
+            return after
+        unchanged = await self._routed(open_tip(unedited(self._tip), self._progress.values))
+        return after if unchanged.same_nodes(before) else None
+
+    async def _routed(self, checkpoint: Checkpoint) -> Next:
+        """What the edges of the nodes that ran lead to."""
+        held = _Held(self._latest.read._replace(checkpoint=checkpoint))
+        graph = self._graph.copy(update={"checkpointer": held})
+        await graph.abulk_update_state(self._config, [[StateUpdate(None, node) for node in self._ran]])
+        return await self._next({**held.read.checkpoint, "id": checkpoint["id"], "updated_channels": None})
+
+    async def _next(self, checkpoint: Checkpoint) -> Next:
+        held = _Held(self._latest.read._replace(checkpoint=checkpoint))
+        state = await self._graph.copy(update={"checkpointer": held}).aget_state(self._config)
+        return Next(checkpoint, {task.id: task for task in state.tasks})
+
+    def _over(self, before: Next, after: Next) -> list[PregelTask]:
+        """The tasks that are gone, those that were sent something else, and unfinished ones that read what was
+        edited."""
+        ended, edited = set(ended_tasks(self._latest)), set(self._tip.frame.get("before", ()))
+        return [
+            task
+            for name, task in before.tasks.items()
+            if name not in after.tasks
+            or not _same(before.sent(name), after.sent(name))
+            or (before.sent(name) is None and name not in ended and edited & self._reads(task.name))
+        ]
+
+    def _reads(self, node: str) -> set[str]:
+        channels: Any = self._graph.nodes[node].channels
+        return {channels} if isinstance(channels, str) else set(channels)
+
+
+def _is_within(place: Place, path: str, root: Place, task: PregelTask) -> bool:
+    """Whether something belongs to a task of the job's graph: what it, or a call in it, wrote at a path, or a part of
+    the graph that it runs."""
+    if place == root:
+        return f"{path_of(task)}, " in f"{path}, "
+    return place[0] == root[0] and place[1].partition("|")[0] in (task.name, f"{task.name}:{task.id}")
+
+
+def _versioned(checkpoint: Checkpoint, edited: Iterable[str]) -> Checkpoint:
+    """The checkpoint with a version for each channel to which the edit has given its first value. LangGraph drops
+    values without one."""
+    versions = checkpoint["channel_versions"]
+    first = dict.fromkeys(edited, max(versions.values(), default=1))
+    return {**checkpoint, "channel_versions": {**first, **versions}}
+
+
+def _same(old: Send | None, new: Send | None) -> bool:
+    if old is None or new is None:
+        return old is new
+    return old.node == new.node and alike(old.arg, new.arg)
+
+
+class _Held(BaseCheckpointSaver[int]):
+    """Holds one checkpoint, for LangGraph to look at or to update. Nothing is stored."""
+
+    def __init__(self, read: CheckpointTuple) -> None:
+        super().__init__()
+        names = read.config.get("configurable", {})
+        config = config_of(names["thread_id"], "", read.checkpoint["id"])
+        self.read = read._replace(config=config, pending_writes=[])
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self.read
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        self.read = self.read._replace(checkpoint=checkpoint)
+        return self.read.config
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """What is sent is in the checkpoint, too."""
