@@ -30,6 +30,12 @@ class Editable(Protocol):
         ...
 
     @staticmethod
+    def taken_back(source: Checkpoint, mark: str) -> Any:
+        """The native part of a checkpoint with which a job goes on from an older one. What it has recorded in the
+        journal since then, or before at the same point, is not to be taken for what runs now: `mark` is new."""
+        ...
+
+    @staticmethod
     def plain_state(source: Checkpoint, state: Any) -> Any:
         """The state as other agents can read it. `BadSetup` if the checkpoint does not hold all of it."""
         ...
@@ -64,6 +70,12 @@ def native_after(source: Checkpoint, changes: Mapping[str, Any]) -> Any:
     """The framework's own notes for a checkpoint with which a job goes on with some values changed."""
     found = adapter_of(source.framework)
     return cast("Editable", found).edited(source, changes) if hasattr(found, "edited") else source.native
+
+
+def native_again(source: Checkpoint, mark: str) -> Any:
+    """The framework's own notes for a checkpoint with which a job goes on from an older one, once more."""
+    found = adapter_of(source.framework)
+    return cast("Editable", found).taken_back(source, mark) if hasattr(found, "taken_back") else source.native
 
 
 def check_payload(source: Checkpoint) -> None:

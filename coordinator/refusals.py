@@ -30,6 +30,11 @@ class Ungrounded(BatonpassError):
     Callers never see this."""
 
 
+class Strayed(BatonpassError):
+    """A job's thread has another tip than the job's last checkpoint: it may have been taken back. Callers never see
+    this."""
+
+
 class Elsewhere(BadSetup):
     """The namespace is at another place, is being brought there, or is not here yet. Nobody's request is wrong."""
 
@@ -207,6 +212,10 @@ def _elsewhere(mark: str) -> Elsewhere:
     return Elsewhere(f"this namespace is being filled from {where}: wait until that is done")
 
 
+def _strayed(thread: str, tip: str) -> BatonpassError:
+    return Strayed(f"the tip of thread {thread!r} is {tip}")
+
+
 def _ungrounded(base: str) -> BatonpassError:
     return Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one")
 
@@ -247,5 +256,6 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "thread": _thread,
     "unstaged": _unstaged,
     "ungrounded": _ungrounded,
+    "strayed": _strayed,
     "elsewhere": _elsewhere,
 }

@@ -25,6 +25,8 @@ from .rows import CheckpointRow, CommitLine, Place
 from .seals import FORMAT, content_hash, is_sealed, read_commit
 
 _NO_CONTEXT = pack({})
+# Marks the checkpoint of a rollback, in its header.
+ROLLBACK = "rollback"
 _NO_PARTS: tuple[list[Any], list[Span]] = ([], [])
 
 
@@ -130,6 +132,12 @@ def with_whole_state(snapshot: Snapshot, base: Base | None) -> Snapshot:
 def amended(state: Any, changes: Mapping[str, Any], append: Mapping[str, Any]) -> Any:
     """A state with some values changed and some appended to."""
     return value(amend(Inline(pack(state)), changes, append, Writer("", Sharing.REFER)))
+
+
+def is_rollback(row: CheckpointRow) -> bool:
+    """Whether a stored checkpoint was made to take its thread back. (Any node may be called so.)"""
+    _, header = verified(row)
+    return len(header) > 10 and bool(header[10].get(ROLLBACK))
 
 
 def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint:

@@ -112,6 +112,11 @@ class LangGraphAdapter:
         return edits.native_after(source, changes)
 
     @staticmethod
+    def taken_back(source: Checkpoint, mark: str) -> Any:
+        """The frame, with the mark that sets its superstep apart from the time before."""
+        return {**dict_of(source.native), "since": mark}
+
+    @staticmethod
     def holds_payload(source: Checkpoint) -> bool:
         """Always, because the payload becomes the state's first values."""
         return True

@@ -16,13 +16,14 @@ from ..book import Book, target
 from ..commands import STEP, ListJobs, Redrive, Target
 from ..editing import check_payload, native_after
 from ..parts.bases import Bases
+from ..refusals import Strayed
 from ..rows import JobRow
-from . import Call
+from . import Call, tips
 from .descriptions import listed
 from .edits import Edit
 from .inputs import count, name_wanted
 from .jobs import checked, look
-from .sources import Source, drafts, save_one, source_of
+from .sources import Source, drafts, save_one
 
 _PAGE = 200
 
@@ -55,18 +56,21 @@ def redrive(
     edited = payload is not None or guard is not None
     if row.state != JobState.FAILED and (edited or changes):
         raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
-    if payload is not None and row.tip:
-        tried = yield from source_of(book, row.tip)
-        if _is_of(tried, row):
-            check_payload(tried.checkpoint)
+    source = (yield from tips.source(book, row)) if payload is not None or changes else None
+    if payload is not None and source is not None:
+        check_payload(source.checkpoint)
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
-    tip, records = (yield from _edited(bases, book, row, edit)) if changes else ("", {})
-    yield Redrive(row.id, onward, tip, row.token, records)
+    tip, records = (yield from _edited(bases, row, source, edit)) if changes else ("", {})
+    try:
+        yield Redrive(row.id, onward, tip or _other(source, row), row.token, records, at_tip=source is None)
+    except Strayed:  # so seldom that most redrives don't look
+        source = yield from tips.source(book, row)
+        yield Redrive(row.id, onward, tip or _other(source, row), row.token, records)
 
 
-def _is_of(source: Source, row: JobRow) -> bool:
-    """Whether the checkpoint is of the job's present hop, and not of the hop that handed the job on."""
-    return (source.checkpoint.job, source.checkpoint.hop) == (row.id, row.hop)
+def _other(source: Source | None, row: JobRow) -> str:
+    """The checkpoint that the job goes on from, if that is not its last one."""
+    return source.checkpoint.id if source is not None and source.checkpoint.id != row.tip else ""
 
 
 def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) -> Call[Target]:
@@ -79,12 +83,9 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
     return target(row.agent, envelope.contract, onward, priority=row.priority, lane=lane)
 
 
-def _edited(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[tuple[str, dict[str, bytes]]]:
+def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Call[tuple[str, dict[str, bytes]]]:
     """Save a checkpoint of the job's hop with some of its state changed. Returns its id, and what to record of effects:
     only a plain function's state has their results."""
-    source = (yield from source_of(book, row.tip)) if row.tip else None
-    if source is not None and not _is_of(source, row):
-        source = None
     told: dict[str, Any] = {}
     if source is None or source.checkpoint.framework != "python":
         told = {name: value for name, value in edit.changes.items() if name.startswith("effect:")}

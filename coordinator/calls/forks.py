@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...contracts.checkpoint import Checkpoint
@@ -14,12 +15,12 @@ from ...contracts.transcript_losses import Losses
 from ..blobs import open_envelope
 from ..book import Book
 from ..commands import Import, Restore
-from ..editing import plain_state
+from ..editing import native_again, plain_state
 from ..parts.bases import Bases
 from ..parts.nodes import value
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow, JobRow
-from ..snapshots import Draft, Opened, open_row, saved
+from ..snapshots import ROLLBACK, Draft, Opened, open_row, saved
 from ..transcripts import count_lost, saved_as, told, transcript_of
 from . import Call, jobs
 from .checkpoints import as_payload
@@ -134,7 +135,8 @@ def _given(job_id: str, hop: int | None) -> Call[Envelope | None]:
 
 
 def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]:
-    """Save a checkpoint at the thread's tip with the state of an older one, which becomes its parent."""
+    """Save a checkpoint at the thread's tip with the state of an older one, which becomes its parent. If that is of a
+    hop of a job, so is this one: the job can go on from there."""
     given: Any = to
     by_id = not isinstance(given, str) or is_id(given, "c")
     at = yield from resolve(to if by_id else None, None if by_id else thread, None if by_id else to)
@@ -143,7 +145,11 @@ def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]
         where = f"checkpoint {at} is on thread {source.checkpoint.thread!r}, not {thread!r}"
         raise BadSetup(f"{where}: fork it into a thread instead")
     snapshot, place = yield from placed(source, Edit(), "rollback", alone=False)
-    tries = drafts(bases, source, snapshot, thread, mint("c", home(thread)), place=place)
+    made_id, old = mint("c", home(thread)), source.checkpoint
+    if old.job is not None:
+        snapshot = replace(snapshot, native=native_again(old, made_id))
+    more = {ROLLBACK: True}
+    tries = drafts(bases, source, snapshot, thread, made_id, place=place, job=old.job, hop=old.hop, more=more)
     with only_idle(thread, "take the thread back"):
         made, commit = yield from save_one(tries, source)
     bases.put(thread, made.nodes)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.codec import pack
@@ -21,7 +21,7 @@ from ..parts.stored import ROOTS, STATE
 from ..refusals import Ungrounded
 from ..rows import CommitLine, Place
 from ..seals import read_commit
-from ..snapshots import Draft, draft
+from ..snapshots import Draft, Opened, draft
 from . import Call, places
 from .checkpoints import checked, read
 from .edits import Edit
@@ -47,6 +47,12 @@ def source_of(book: Book, checkpoint_id: str, *, replaced: bool = False) -> Call
         rest = opened.partial
         rest = book.migrated(replace(rest, state=rest.state or {}, damaged=()))
         return Source(rest, Base(opened.row.id, Inline(pack({})), None, rest.version), place)
+    return opened_source(book, opened)
+
+
+def opened_source(book: Book, opened: Opened) -> Source:
+    """A checkpoint that was read already, as `source_of` gives it."""
+    place = read_commit(opened.row.commit, opened.row.id).place
     return Source(book.migrated(opened.checkpoint), opened.base, place)
 
 
@@ -82,9 +88,12 @@ def drafts(
     place: Place | None = None,
     job: str | None = None,
     hop: int | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Iterator[Draft]:
     """Drafts of the successor: the first shares as much as possible with its source, the last one nothing."""
     version = source.checkpoint.version
+    if version != 1:
+        more = {**(more or {}), "version": version}
     make = partial(
         draft,
         snapshot,
@@ -94,7 +103,7 @@ def drafts(
         hop=hop,
         base=source.base,
         codec=bases.codec,
-        more=None if version == 1 else {"version": version},
+        more=more,
         place=place,
     )
     # A fork with a key may be made again after it was deleted, while others still use the logs that it began.

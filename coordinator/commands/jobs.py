@@ -228,13 +228,15 @@ class RunNow(Command[bool]):
 class Redrive(Command[None]):
     """Make a failed job deliverable again, with a new count of attempts: the same hop, from its last checkpoint, with
     its journal. `target` replaces its address and envelope, `tip` the checkpoint that it goes on from. `records` are
-    added to its journal. `token` is that of its last lease, as whoever redrives it saw it fail (-1: whichever)."""
+    added to its journal. `token` is that of its last lease, as whoever redrives it saw it fail (-1: whichever).
+    `at_tip`: refused (`Strayed`) if its thread's tip is another checkpoint than its last one."""
 
     job_id: str
     target: Target | None = None
     tip: str = ""
     token: int = -1
     records: Mapping[str, bytes] = field(default_factory=nothing)
+    at_tip: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,8 +150,11 @@ def redrive(records: Records, command: Redrive) -> None:
         raise refusal("not_failed", row.id, row.state)
     if command.token not in (-1, row.token):
         raise refusal("failed_again", row.id)
-    if busy := records.thread(row.thread).job:
-        raise refusal("busy", row.thread, busy)
+    thread = records.thread(row.thread)
+    if thread.job:
+        raise refusal("busy", row.thread, thread.job)
+    if command.at_tip and thread.tip not in ("", row.tip):
+        raise refusal("strayed", row.thread, thread.tip)
     if command.tip and not records.has_checkpoint(command.tip):
         raise refusal("no_checkpoint", command.tip)
     row.tip = command.tip or row.tip

@@ -108,7 +108,7 @@ def redrive_args(m: c.Redrive) -> list[Arg]:
     """As redrive.lua takes it."""
     to = m.target
     given = (to.contract, to.queue, to.envelope, to.agent, to.lane) if to else ("", "", "", "", "")
-    return [m.job_id, m.tip, m.token, *given, *pairs(m.records)]
+    return [m.job_id, m.tip, m.token, int(m.at_tip), *given, *pairs(m.records)]
 
 
 def adopt_args(m: c.Adopt) -> list[Arg]:

@@ -13,6 +13,7 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import dead as dead_letters
 from batonpass.coordinator.parts.bases import Bases
+from batonpass.coordinator.refusals import Strayed
 from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job, new_target
 
 
@@ -96,6 +97,26 @@ def test_another_checkpoint(bench: Bench) -> None:
     [delivery] = bench.claim()
     assert delivery.checkpoint is not None
     assert delivery.checkpoint.id == edited.id
+
+
+def test_only_if_its_last_checkpoint_is_the_threads_tip(bench: Bench) -> None:
+    fence = failed(bench, thread="run")
+    bench.do(c.Save("run", new_checkpoint("other", thread="run"), branch=True))
+    with bench.nothing_changes(), bench.refused(Strayed):
+        bench.do(c.Redrive(fence.job_id, at_tip=True))
+    bench.do(c.Redrive(fence.job_id))
+    bench.do(c.Save("", mine := new_checkpoint("mine", thread="run"), fence=(taken := bench.take())))
+    bench.do(c.Fail(taken, "boom", "attempts"))
+    for _ in range(2):
+        bench.do(c.Redrive(fence.job_id, at_tip=True))
+    assert bench.job(fence.job_id).tip == mine.id
+
+
+def test_one_without_a_checkpoint_needs_no_tip(bench: Bench) -> None:
+    job_id = bench.submit()
+    bench.do(c.Fail(bench.take(), "boom", "attempts"))
+    bench.do(c.Redrive(job_id, at_tip=True))
+    assert bench.job(job_id).state == "submitted"
 
 
 def test_the_thread_is_the_jobs_again(bench: Bench) -> None:

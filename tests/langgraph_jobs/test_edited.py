@@ -67,7 +67,7 @@ def joined(state: Any) -> Any:
 
 def fan() -> Any:
     """One worker after the other, so that those before one that fails have finished."""
-    made = StateGraph(Words)
+    made: Any = StateGraph(Words)
     made.add_node("w", worker)
     made.add_node("join", joined, defer=True)
     made.add_conditional_edges(START, each, ["w"])
@@ -90,7 +90,7 @@ def part(lasting: bool | None = None, state: Any = Words, last: Any = None) -> A
     def fails(state: Any) -> Any:
         return {"notes": [work("fail", state["text"])]}
 
-    made = StateGraph(state, output_schema=Found)
+    made: Any = StateGraph(state, output_schema=Found)
     made.add_node("look", looked)
     made.add_node("last", last or fails)
     made.add_edge(START, "look")
@@ -184,7 +184,7 @@ async def test_the_call_of_a_tool(store_url: str) -> None:
 
 async def test_edges_lead_elsewhere(store_url: str) -> None:
     def factory() -> Any:
-        made = StateGraph(Words)
+        made: Any = StateGraph(Words)
         made.add_node("look", looked)
         made.add_node("w", lambda state: worker({"word": state["text"]}))
         made.add_node("spare", spared)
@@ -207,7 +207,7 @@ def sends(state: Any) -> Command[str]:
 
 
 def by_itself(node: Any) -> Any:
-    made = StateGraph(Words)
+    made: Any = StateGraph(Words)
     made.add_node("go", node)
     made.add_node("w", lambda state: worker({"word": state.get("word", state.get("text"))}))
     made.add_edge(START, "go")
@@ -251,7 +251,7 @@ async def test_a_part_that_does_not_read_the_edit_goes_on(store_url: str) -> Non
         return {"notes": [work("second", "again" if DOWN else "done")]}
 
     def factory() -> Any:
-        made = StateGraph(Words)
+        made: Any = StateGraph(Words)
         made.add_node("part", part(state=Spare, last=second), input_schema=Spare)
         made.add_node("also", lambda state: {"notes": [work("also", state["text"])]})
         made.add_edge(START, "part")

@@ -26,6 +26,7 @@ class Frame(TypedDict):
     - `kept` has the sealed values of channels that can't be restored from `state`. `messages` are the channels that
       `state` shows as lists of messages.
     - `ran` names the nodes of the superstep. `empty` are the channels of the user that have no value yet.
+    - `since` is set after a rollback: what the journal has of this superstep from before that is void.
     - `before` is set after an edit, until the graph goes on: see edits.py.
     - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
       breakpoint. `shown` has, for each interrupt, the tasks that show it, and how many answers each had used by then.
@@ -48,6 +49,7 @@ class Frame(TypedDict):
     messages: list[str]
     ran: list[str]
     empty: NotRequired[list[str]]
+    since: NotRequired[str]
     before: NotRequired[dict[str, list[Any]]]
     asked: NotRequired[list[str]]
     shown: NotRequired[dict[str, dict[str, int]]]
@@ -67,6 +69,11 @@ class Tip:
     @property
     def id(self) -> str:
         return self.frame["id"]
+
+    @property
+    def superstep(self) -> str:
+        """What the journal calls the superstep that runs on it."""
+        return f"{self.id} {self.frame['since']}" if "since" in self.frame else self.id
 
 
 def make_tip(

@@ -354,7 +354,7 @@ class Progress:
     def _superstep(self) -> str | None:
         """The checkpoint of the job's graph on which tasks run now. They may begin while it is on its way."""
         latest = self._latest(self.root)
-        return latest.id if latest is not None else None
+        return latest.superstep if latest is not None else None
 
     def _latest(self, place: Place) -> Tip | None:
         """The latest checkpoint of a namespace, written or on its way."""

@@ -25,6 +25,7 @@ from ....contracts.checkpoint import Snapshot
 from ....contracts.errors import BadSetup
 from ..configs import config_of
 from ..internals import RUNTIME
+from ..serde.allowlist import is_a
 from .checkpoint import open_tip, rerouted, unedited
 from .error_handlers import path_of
 from .missing_nodes import ended_tasks
@@ -50,9 +51,11 @@ class Next(NamedTuple):
 
     def sent(self, task: str) -> Send | None:
         """With what a task was sent. None if it reads the state, or there is no such task."""
-        kind, number, *_ = self.tasks[task].path if task in self.tasks else ("", 0)
+        if task not in self.tasks:
+            return None
+        kind, number, *_ = cast("tuple[Any, ...]", self.tasks[task].path)
         sends: Sequence[Send] = self.checkpoint["channel_values"].get(TASKS) or ()
-        return sends[cast("int", number)] if kind == _PUSHED else None
+        return sends[number] if kind == _PUSHED else None
 
 
 class Rerouting:
@@ -98,7 +101,7 @@ class Rerouting:
 
     async def _rerouted(self, before: Next) -> Next | None:
         """What the edges lead to now. None if they did not lead to what is next, but the nodes said so themselves."""
-        known = isinstance(self._graph, CompiledStateGraph) and self._graph.nodes.keys() >= set(self._ran)
+        known = is_a(self._graph, CompiledStateGraph) and all(node in self._graph.nodes for node in self._ran)
         if not known or not self._ran:
             return None
         after = await self._routed(before.checkpoint)

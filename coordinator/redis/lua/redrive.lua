@@ -1,9 +1,9 @@
 -- Makes a failed job deliverable again, with a new count of attempts. The same again while it waits changes nothing.
 -- KEYS prefix
--- ARGV job, checkpoint to go on from or '', token of its last lease or '-1' for any, contract or '', queue, envelope,
---      agent, lane, then key, value of each journal record
+-- ARGV job, checkpoint to go on from or '', token of its last lease or '-1' for any, '1' if its thread's tip must be
+--      its last checkpoint, contract or '', queue, envelope, agent, lane, then key, value of each journal record
 -- Returns {'+'}, {'!no_job', job}, {'!not_failed', job, state}, {'!failed_again', job}, {'!busy', thread, job},
---      {'!no_checkpoint', id}
+--      {'!strayed', thread, tip}, {'!no_checkpoint', id}
 --@ uses clock fence record thread job retry children
 local id, tip = ARGV[1], ARGV[2]
 local job = read_tried(id, 'closed', 'token', 'parent', 'number')
@@ -11,8 +11,8 @@ if not job then
   return refuse('no_job', id)
 elseif job.state == 'submitted' and job.closed == 'redrive' then
   local is = redis.call('HMGET', P .. 'j:' .. id, 'tip', 'envelope')
-  local so = ARGV[4] == '' or (job.agent == ARGV[7] and is[2] == ARGV[6])
-  for at = 9, #ARGV, 2 do
+  local so = ARGV[5] == '' or (job.agent == ARGV[8] and is[2] == ARGV[7])
+  for at = 10, #ARGV, 2 do
     so = so and redis.call('HGET', P .. 'n:' .. id, ARGV[at]) == ARGV[at + 1]
   end
   if so and (tip == '' or tip == is[1]) then
@@ -27,7 +27,13 @@ end
 local busy = busy_with(job)
 if busy then
   return refuse('busy', job.thread, busy)
-elseif tip ~= '' and redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
+elseif ARGV[4] == '1' then
+  local there = redis.call('HGET', P .. 't:' .. job.thread_digest, 'tip') or ''
+  if there ~= '' and there ~= (redis.call('HGET', P .. 'j:' .. id, 'tip') or '') then
+    return refuse('strayed', job.thread, there)
+  end
+end
+if tip ~= '' and redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
   return refuse('no_checkpoint', tip)
 end
 
@@ -41,14 +47,14 @@ end
 if tip ~= '' then
   set('tip', tip)
 end
-if ARGV[4] ~= '' then
-  job.queue, job.agent = ARGV[5], ARGV[7]
-  set('contract', ARGV[4])
-  set('queue', ARGV[5])
-  set('envelope', ARGV[6])
-  set('agent', ARGV[7])
-  set('lane', ARGV[8])
+if ARGV[5] ~= '' then
+  job.queue, job.agent = ARGV[6], ARGV[8]
+  set('contract', ARGV[5])
+  set('queue', ARGV[6])
+  set('envelope', ARGV[7])
+  set('agent', ARGV[8])
+  set('lane', ARGV[9])
 end
-append_journal(id, 9)
+append_journal(id, 10)
 retry(id, job, unpack(fields))
 return { '+' }
