@@ -157,9 +157,10 @@ class Coordinator(Scheduling):
         """Retry a failed job: the same hop, from its last checkpoint, with a new count of attempts.
 
         Finished steps don't run again. `payload` replaces the agent's payload, and `changes` replaces values of its
-        state, by key. `guard` replaces the job's limits: a handoff that was refused is then made without running the
-        hop again. Raises `WrongState` if the job has not failed, and `BadSetup` for another payload of a graph, team or
-        flow that has already started, because its payload is in its state.
+        state, by key, or what is at a place in one ("messages[0].content"). If the thread was taken back since the
+        job failed, the job continues from there. `guard` replaces the job's limits: a handoff that was refused is
+        then made without running the hop again. Raises `WrongState` if the job has not failed, and `BadSetup` for
+        another payload of a graph, team or flow that has already started, because its payload is in its state.
         """
         await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard))
 

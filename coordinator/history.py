@@ -148,7 +148,8 @@ class History(Connected):
     ) -> Checkpoint | Job[Any]:
         """Continue from a checkpoint in another way, with its state unchanged or edited. Storage is shared.
 
-        Edit with `changes` and `append` as in `save` (names that the state lacks are added), or with a whole
+        Edit with `changes` and `append` as in `save` (names that the state lacks are added, and a change may be
+        of a place in a value, "messages[0].content"), or with a whole
         `state`. Without `agent`, this returns a new checkpoint whose parent is the given one. It becomes the tip of the
         same thread (`ThreadBusy` while a job runs there), or the first checkpoint of the new thread named by `thread`
         (`Conflict` if that exists). With `key` the same fork is made once.

@@ -8,6 +8,7 @@ import typer
 
 from batonpass.contracts.errors import BadSetup, NotFound, ThreadBusy
 from batonpass.contracts.job import CHILDREN, FailureReason, JobInfo, JobState
+from batonpass.coordinator.paths import Assignment, edited, root
 from batonpass.coordinator.refusals import refusal
 from batonpass.coordinator.sync_client import SyncCoordinator
 
@@ -26,7 +27,6 @@ from .options import (
     guarded,
     opened,
 )
-from .places import Assignment, edited, root
 from .printing import print_json, print_table, tell_more, tell_unreadable
 from .several import done_to, tell
 
@@ -170,6 +170,14 @@ def _changed(
     given = [*changes, *additions]
     effects = {place: value for place, value in given if place.startswith("effect:")}
     changes, additions = ([each for each in some if each[0] not in effects] for some in (changes, additions))
-    at = coordinator.job(job).info().checkpoint_id if changes or additions else None
-    state: Any = edited(coordinator.restore(at).state if at else {}, changes, additions)
+    state: Any = edited(_state(coordinator, job) if changes or additions else {}, changes, additions)
     return {name: state[name] for name in map(root, dict([*changes, *additions]))} | effects
+
+
+def _state(coordinator: SyncCoordinator, job: str) -> Any:
+    """The state from which a job would continue: its last, or the one to which its thread was taken back."""
+    info = coordinator.job(job).info()
+    newest = coordinator.latest(thread=info.thread)
+    if newest is not None and newest.step == "rollback" and (newest.job, newest.hop) == (info.id, info.hop):
+        return newest.state
+    return coordinator.restore(info.checkpoint_id).state if info.checkpoint_id else {}

@@ -11,6 +11,7 @@ import typer
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.diff import Diff
 from batonpass.contracts.errors import BadSetup
+from batonpass.coordinator.paths import edited
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .job_options import At, Deadline, Delay, Expires, KeyTtl, Rank, Trace, job_options
@@ -27,7 +28,6 @@ from .options import (
     assignments,
     opened,
 )
-from .places import edited
 from .printing import print_json
 
 CheckpointId = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint's id: `timeline` lists them")]

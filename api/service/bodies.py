@@ -85,7 +85,7 @@ class Redrive(Body):
     payload: dict[str, Any] | None = None
     """Instead of its payload."""
     changes: dict[str, Any] | None = None
-    """Values of its state, by key."""
+    """Values of its state, by key, or by their place in one: `messages[0].content`."""
     guard: Limits | None = None
     """Instead of its limits."""
 

@@ -44,7 +44,7 @@ class Fork(JobForm):
     """How to continue from a checkpoint. Without `agent`, `key` is the only option that there is."""
 
     changes: dict[str, Any] | None = None
-    """Values of its state, by key."""
+    """Values of its state, by key, or by their place in one: `messages[0].content`."""
     append: dict[str, Any] | None = None
     """What to append to lists, dicts and texts of its state, by key."""
     state: Any = None

@@ -97,8 +97,9 @@ def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Cal
         raise BadSetup(
             f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change, so change the payload"
         )
-    snapshot = Edit(left).of(source.checkpoint, source.base, "edit")
-    snapshot = replace(snapshot, native=native_after(source.checkpoint, left))
+    edit = Edit(left).within(source.checkpoint.state)
+    snapshot = edit.of(source.checkpoint, source.base, "edit")
+    snapshot = replace(snapshot, native=native_after(source.checkpoint, edit.changes))
     tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), job=row.id, hop=row.hop)
     made, _ = yield from save_one(tries, source)
     return made.new.id, records

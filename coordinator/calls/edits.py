@@ -12,6 +12,7 @@ from ...contracts.codec import pack, unpack
 from ...contracts.errors import BadSetup
 from ..editing import check_edit, taken
 from ..parts.nodes import Base
+from ..paths import is_inside, put, root
 from ..snapshots import amended
 from .inputs import mapping
 
@@ -32,6 +33,20 @@ class Edit:
     def own(self) -> Edit:
         """The same edit with copies of its values: the caller may change them while the store answers."""
         return Edit(*(_own(given) for given in (dict(self.changes), dict(self.append), self.state)))
+
+    def within(self, state: Any) -> Edit:
+        """The same edit, with changes of places in the state's values ("messages[0].content") as changes of those
+        values. A name that the state has is never taken for a place."""
+        if strange := [name for name in self.append if is_inside(name, state)]:
+            raise BadSetup(
+                f"append= takes the names of values: to change {strange[0]!r}, which is in one, use changes="
+            )
+        changes = dict(self.changes)
+        for place in [name for name in self.changes if is_inside(name, state)]:
+            name = root(place)
+            held = {name: changes[name] if name in changes else _own(state[name])} if name in state else {}
+            changes[name] = put(held, place, changes.pop(place))[name]
+        return replace(self, changes=changes)
 
     def changed(self, before: Any) -> set[str]:
         """The values that it changes, by name."""

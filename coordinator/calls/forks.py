@@ -38,6 +38,7 @@ def fork(
     edit = edit.own()
     source = yield from source_of(book, checkpoint_id, replaced=edit.state is not None)
     origin = source.checkpoint
+    edit = edit.within(origin.state)
     target = origin.thread if thread is None else new_name(thread)
     fork_id = _keyed(origin.id, target, key) if key else mint("c", home(target))
     snapshot, place = yield from placed(source, edit, "fork", alone=thread is not None)
@@ -95,6 +96,7 @@ def fork_job(
             f"checkpoint {source.id} is a subgraph's ({at.place.scope}), which has a state of its own: fork the newest "
             "one of the graph itself"
         )
+    edit = edit.within(source.state)
     made = next(drafts(bases, at, edit.of(source, at.base, "fork"), source.thread, ""))
     state = plain_state(source, value(made.nodes.state))
     _, kind = yield from book.taker(to)

@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 from pydantic import BaseModel
 
 import batonpass as bp
-from batonpass.cli.places import put
+from batonpass.coordinator.paths import put
 
 from ..workers.serving import serving
 from .commandline import CommandLine, kept

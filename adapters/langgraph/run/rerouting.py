@@ -53,9 +53,9 @@ class Next(NamedTuple):
         """With what a task was sent. None if it reads the state, or there is no such task."""
         if task not in self.tasks:
             return None
-        kind, number, *_ = cast("tuple[Any, ...]", self.tasks[task].path)
+        path = cast("tuple[str, int]", cast("Any", self.tasks[task]).path)
         sends: Sequence[Send] = self.checkpoint["channel_values"].get(TASKS) or ()
-        return sends[number] if kind == _PUSHED else None
+        return sends[path[1]] if path[0] == _PUSHED else None
 
 
 class Rerouting:

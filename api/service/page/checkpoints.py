@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from batonpass.cli.options import assignment
-from batonpass.cli.places import edited
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.errors import BatonpassError, Corrupted, Unavailable
 from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.paths import edited
 
 from ..refusing import BadRequest, problem_of
 from .fields import payload

@@ -1,4 +1,5 @@
-"""Places in a state, as people write them: `messages[3].text`, or as `diff` prints: `state['messages'][3]['text']`."""
+"""Paths to places in a state, as people write them: `messages[3].text`, or as `diff` prints:
+`state['messages'][3]['text']`."""
 
 from __future__ import annotations
 
@@ -11,13 +12,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from batonpass.contracts.errors import BadSetup
-from batonpass.contracts.state_types import UnknownValue
+from ..contracts.errors import BadSetup
+from ..contracts.state_types import UnknownValue
 
 # How many names of a dict an error lists.
 _SHOWN = 20
 # A place, and the value to put there.
 Assignment = tuple[str, Any]
+_HEAD = re.compile(r"[^.\[]+")
 _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\]]+)\]")
 
 
@@ -40,6 +42,15 @@ def put(state: Any, place: str, value: Any, *, new: bool = False) -> Any:
 def root(place: str) -> Any:
     """The name of the state's value that contains the place."""
     return next(_steps(place))
+
+
+def is_inside(place: str, state: Any) -> bool:
+    """Whether a name is not one of the state's own, but that of a place in one of its values."""
+    given: Any = place
+    if not isinstance(state, dict) or not isinstance(given, str) or place in state:
+        return False
+    head = _HEAD.match(place)
+    return place.startswith("state[") or (head is not None and head[0] != place and head[0] in state)
 
 
 def _with(held: Any, way: list[Any], place: str, value: Any, *, new: bool) -> Any:
@@ -86,7 +97,8 @@ def _check(held: Any, step: Any, place: str, *, last: bool, new: bool) -> None:
     """Refuse a step that leads nowhere. The last one may add an item to a list, and if `new`, adds a key to a dict."""
     if issubclass(type(held), dict):
         if step not in held and not (last and new):
-            also = ". To add a new name, use --add on the command line" if last else ""
+            whole = f", or give the whole of {root(place)!r} in changes=" if root(place) != place else ""
+            also = f". To add a new name, use --add on the command line{whole}" if last else ""
             raise BadSetup(f"there is no {place!r}: the state has nothing at {step!r}, only {_names(held)}{also}")
         if step in held and last and new:
             raise BadSetup(f"{place!r} is there already: change it with --set")
