@@ -1,8 +1,7 @@
 """Moves: what users of a store may do, each a command or a fault, with how often it is tried.
 
-A worker that crashes simply does nothing more, and `reap` finds its lease. A worker that sleeps or comes late writes
-with an old fence. Any earlier command may be repeated. To add a command, add a function.
-"""
+A worker that crashes does nothing more; `reap` finds its lease. One that sleeps or is late writes with an old fence.
+Any earlier command may be repeated. To add one, add a function."""
 
 from __future__ import annotations
 
@@ -182,7 +181,8 @@ def adopt(world: World, pick: Picks) -> None:
     thread, state, to = pick.of(["", *THREADS]), pick.of(ADOPTED), new_target(pick.of(AGENTS))
     job_id, now = mint("j", home(thread) if thread else None), world.model.clock.now
     row = JobRow(job_id, thread or job_id, state, agent=to.agent, contract=to.contract, queue=to.queue, token=3)
-    row.envelope, row.asked, row.created, row.updated = to.envelope, now, now - pick.below(3), now
+    row.envelope, row.question, row.asked = to.envelope, b"?" if state == "input_required" else b"", now
+    row.created, row.updated = now - pick.below(3), now
     ended = [(mint("f"), OutcomeRow(mint("j"), n, "completed", result=b"1")) for n in range(pick.below(3))]
     kept = KeptJob(row, {}) if state == "completed" else KeptJob(row, {"a": b"1"}, ended)
     world.say(c.Adopt(kept, [{"was": "job.failed", "reason": "attempts"}]))

@@ -90,7 +90,7 @@ async def test_who_gave_up_while_the_store_was_away_gives_the_job_back(
     own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The lease outlasts the outage, however long a busy machine takes to start a server."""
-    monkeypatch.setattr("batonpass.workers.session.PATIENCE", 2.0)
+    monkeypatch.setattr("batonpass.workers.pauses.PATIENCE", 2.0)
     monkeypatch.setattr("batonpass.workers.keeper._PAUSE", 0.5)
     began: list[int] = []
 

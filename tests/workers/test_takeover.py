@@ -73,7 +73,7 @@ async def test_what_could_not_be_written_is_not_taken_for_written(
     own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a store has been away for too long, the step's code is told."""
-    monkeypatch.setattr("batonpass.workers.session.PATIENCE", 0.1)
+    monkeypatch.setattr("batonpass.workers.pauses.PATIENCE", 0.1)
     monkeypatch.setattr("batonpass.coordinator.redis.patience.WITHIN", 0.6)
     async with bp.connect(f"{own_redis.url}?socket_timeout=0.3", app=app) as coordinator:
         await coordinator.submit("steps", Task(text="a"))

@@ -138,7 +138,7 @@ async def test_the_log_says_when_agents_writes_recover_and_when_they_fail_again(
 async def test_a_job_that_gave_up_leaves_the_next_trouble_to_be_told(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("batonpass.workers.session.PATIENCE", 0.05)
+    monkeypatch.setattr("batonpass.workers.pauses.PATIENCE", 0.05)
 
     async def work(ask: Ask, ctx: bp.Context) -> Reply:
         admin.config_set("maxmemory", 1)
