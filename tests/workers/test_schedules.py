@@ -62,7 +62,7 @@ async def test_one_whose_contract_raises_ends_no_worker(store_url: str) -> None:
                     await anyio.sleep(0.05)
             job = await coordinator.submit("a", Ask(text="on"), returns=Reply)
             assert (await job.result(timeout=DEADLINE)).text == "on"
-    assert told == "KeyError: 'now'"
+    assert told == "not a valid schedules.checked@1: text: KeyError: 'now'"
 
 
 async def test_one_that_is_late_is_tried_again_soon(
