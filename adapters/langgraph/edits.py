@@ -27,7 +27,14 @@ def native_after(source: Checkpoint, changes: Mapping[str, Any]) -> dict[str, An
 
 def _check(native: Mapping[str, Any], held: Mapping[str, Any], name: str, value: Any) -> None:
     """Refuse a change that the graph would never see."""
-    if name not in held and name not in native.get("empty", (name,)):  # older checkpoints don't say
+    if "__start__" in native.get("kept", ()):
+        raise BadSetup(
+            "nothing has run yet of what the payload begins, and it would overwrite the change: submit another payload "
+            "as a new job"
+        )
+    if name not in held and (
+        str(name).startswith("__") or name not in native.get("empty", (name,))
+    ):  # older ones don't say
         known = ", ".join(sorted({*held, *native["empty"]}))
         raise BadSetup(f"there is no {name!r}: the graph's state has only {known}")
     if name in native.get("kept", ()) and not (name in held and alike(held[name], value)):

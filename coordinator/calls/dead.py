@@ -18,6 +18,7 @@ from ..editing import check_payload, native_after
 from ..parts.bases import Bases
 from ..refusals import Strayed
 from ..rows import JobRow
+from ..snapshots import ROLLBACK
 from . import Call, tips
 from .descriptions import listed
 from .edits import Edit
@@ -88,7 +89,7 @@ def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Cal
     only a plain function's state has their results."""
     told: dict[str, Any] = {}
     if source is None or source.checkpoint.framework != "python":
-        told = {name: value for name, value in edit.changes.items() if name.startswith("effect:")}
+        told = {name: value for name, value in edit.changes.items() if str(name).startswith("effect:")}
     records = {STEP + name: seal_blob([None, value], path=name) for name, value in told.items()}
     left = {name: value for name, value in edit.changes.items() if name not in told}
     if not left:
@@ -100,6 +101,9 @@ def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Cal
     edit = Edit(left).within(source.checkpoint.state)
     snapshot = edit.of(source.checkpoint, source.base, "edit")
     snapshot = replace(snapshot, native=native_after(source.checkpoint, edit.changes))
-    tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), job=row.id, hop=row.hop)
+    # If the redrive itself never comes, the next one must still find that the thread was taken back.
+    more = {ROLLBACK: True} if source.checkpoint.id != row.tip else None
+    own: dict[str, Any] = {"job": row.id, "hop": row.hop, "more": more}
+    tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), **own)
     made, _ = yield from save_one(tries, source)
     return made.new.id, records

@@ -299,3 +299,40 @@ async def test_a_change_that_the_graph_would_not_see_is_refused(changes: Mapping
         assert len(await coordinator.timeline(thread=job.id)) == 2
         await coordinator.redrive(job.id, changes={"spare": "now set", "draft": {"text": "broken"}})
         assert (await job.result(timeout=60)).notes == ["now set"]
+
+
+@pytest.mark.parametrize("text", ["a good more", "a good"], ids=["as many as before", "fewer"])
+async def test_what_a_node_has_sent_is_not_lost_beside_what_edges_send(text: str) -> None:
+    """With as many tasks as before, it was taken for one that an edge had sent, and was gone."""
+
+    def factory() -> Any:
+        made: Any = StateGraph(Words)
+        made.add_node("p", lambda state: {"notes": ["p"]})
+        made.add_node("q", lambda state: Command(goto=Send("w", {"word": "sent"})), destinations=("w",))
+        made.add_node("w", worker)
+        made.add_edge(START, "p").add_edge(START, "q")
+        return made.add_conditional_edges("p", each, ["w"])
+
+    async with failed(factory, "memory://", "a bad") as (coordinator, job):
+        await coordinator.redrive(job.id, changes={"text": text})
+        with pytest.raises(bp.JobFailed, match=r"p, q .*itself"):
+            await job.result(timeout=60)
+
+
+async def test_what_the_payload_has_not_begun_yet_is_not_edited() -> None:
+    """The payload would overwrite it. Only agents that remember their thread have a checkpoint by then."""
+
+    def lead(state: Any) -> str:
+        raise ValueError("no way")
+
+    def factory() -> Any:
+        made: Any = StateGraph(Words)
+        made.add_node("one", lambda state: {"notes": ["one"]})
+        return made.add_conditional_edges(START, lead, ["one"])
+
+    async with serving(only(factory, retries=1, memory="thread")) as coordinator:
+        job = await coordinator.submit("a", Topic(text="bad"), thread="t")
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=60)
+        with pytest.raises(bp.BadSetup, match="nothing has run yet of what the payload begins"):
+            await coordinator.redrive(job.id, changes={"text": "good"})

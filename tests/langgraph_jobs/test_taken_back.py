@@ -173,3 +173,22 @@ async def test_what_others_did_on_the_thread_does_not_matter(store_url: str) -> 
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=60)).notes == ["a of snow", "c of snow"]
         assert RAN == ["rollback", "c"]
+
+
+async def test_a_redrive_that_was_cut_off_after_its_edit(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one finds the edit at the thread's tip, and that the thread was taken back all the same."""
+
+    def cut_off(*args: Any, **kwargs: Any) -> Any:
+        raise OSError("the client died")
+
+    async with serving(only(lambda: line("a", "b", "c"), retries=1), url=store_url) as coordinator:
+        job = await coordinator.submit("a", Topic(text="snow"), returns=Notes)
+        await fails(job)
+        await coordinator.rollback(job.id, to=await at(coordinator, job.id, "a"))
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="the client died"):
+            patch.setattr("batonpass.coordinator.calls.dead.Redrive", cut_off)
+            await coordinator.redrive(job.id, changes={"text": "hail"})
+        RAN.clear()
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=60)).notes == ["a of snow", "b of hail", "c of hail"]
+        assert RAN == ["b", "c"]

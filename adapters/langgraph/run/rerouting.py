@@ -35,6 +35,11 @@ from .writes import Place
 # How LangGraph writes the beginning of the path of a task that was sent.
 _PUSHED = "__pregel_push"
 
+_GO_BACK = (
+    "Take the job's thread back to the checkpoint before that (`batonpass rollback`), then redrive the job with the "
+    "change"
+)
+
 
 class Next(NamedTuple):
     """A checkpoint, and the tasks that run next on it, by their ids."""
@@ -48,6 +53,10 @@ class Next(NamedTuple):
 
     def _nodes(self) -> Counter[str]:
         return Counter(task.name for task in self.tasks.values())
+
+    def sends(self) -> bool:
+        """Whether any of them was sent."""
+        return any(self.sent(name) is not None for name in self.tasks)
 
     def sent(self, task: str) -> Send | None:
         """With what a task was sent. None if it reads the state, or there is no such task."""
@@ -95,8 +104,7 @@ class Rerouting:
         if sent := sorted({task.name for task in before.tasks.values() if before.sent(task.id)}):
             raise BadSetup(
                 f"the edit of the state would not reach {', '.join(sent)}: {', '.join(self._ran) or 'the input'} has "
-                "sent the arguments itself, not by an edge of the graph. Take the job's thread back to the checkpoint "
-                "before that (`batonpass rollback`), then redrive the job with the change"
+                f"sent the arguments itself, not by an edge of the graph. {_GO_BACK}"
             )
 
     async def _rerouted(self, before: Next) -> Next | None:
@@ -105,10 +113,17 @@ class Rerouting:
         if not known or not self._ran:
             return None
         after = await self._routed(before.checkpoint)
-        if after.same_nodes(before):
+        if after.same_nodes(before) and not before.sends():
             return after
         unchanged = await self._routed(open_tip(unedited(self._tip), self._progress.values))
-        return after if unchanged.same_nodes(before) else None
+        if unchanged.same_nodes(before):
+            return after
+        if not unchanged.same_nodes(after):
+            raise BadSetup(
+                f"after the edit, the edges lead elsewhere, but one of {', '.join(self._ran)} also said itself what "
+                f"runs next (Command(goto=)), and can't say it again. {_GO_BACK}"
+            )
+        return None
 
     async def _routed(self, checkpoint: Checkpoint) -> Next:
         """What the edges of the nodes that ran lead to."""
