@@ -146,13 +146,15 @@ async def test_another_attempt_keeps_what_the_edit_led_to(store_url: str) -> Non
 class Calling(ScriptedModel):
     """Asks for two calls of the tool."""
 
+    urls: tuple[str, ...] = ("bad", "fine")
+
     def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **more: Any) -> Any:
         made = super()._generate(messages, stop, run_manager, **more)
         if isinstance(messages[-1], ToolMessage):
             RAN.append("model")
             made.generations[0].message = AIMessage(" and ".join(str(each.content) for each in messages[-2:]))
         else:
-            calls = [{"name": "fetch", "args": {"url": url}, "id": url} for url in ("bad", "fine")]
+            calls = [{"name": "fetch", "args": {"url": url}, "id": url} for url in self.urls]
             made.generations[0].message = AIMessage("", tool_calls=calls)
         return made
 
@@ -180,6 +182,23 @@ async def test_the_call_of_a_tool(store_url: str) -> None:
         assert (await job.result(timeout=60)).text == "fetch mended and fetch fine"
         assert "fetch mended" in RAN
         assert "fetch bad" not in RAN
+
+
+async def test_a_call_that_has_ended_is_not_made_again(store_url: str) -> None:
+    """A call is sent together with the whole state, which an edit always changes."""
+
+    def factory() -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            tools: list[BaseTool] = [fetch]
+            made = create_react_agent(Calling(urls=("fine", "bad")), ToolNode(tools, handle_tool_errors=False))
+        return made.with_config(max_concurrency=1)
+
+    async with failed(factory, store_url, "x", returns=Topic) as (coordinator, job):
+        RAN.clear()
+        await coordinator.redrive(job.id, changes={"messages[1].tool_calls[1].args.url": "mended"})
+        assert (await job.result(timeout=60)).text == "fetch fine and fetch mended"
+        assert RAN == ["fetch mended", "model"]
 
 
 async def test_edges_lead_elsewhere(store_url: str) -> None:

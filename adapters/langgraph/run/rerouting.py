@@ -145,7 +145,7 @@ class Rerouting:
             task
             for name, task in before.tasks.items()
             if name not in after.tasks
-            or not _same(before.sent(name), after.sent(name))
+            or not _same(before.sent(name), after.sent(name), ended=name in ended)
             or (before.sent(name) is None and name not in ended and edited & self._reads(task.name))
         ]
 
@@ -170,10 +170,19 @@ def _versioned(checkpoint: Checkpoint, edited: Iterable[str]) -> Checkpoint:
     return {**checkpoint, "channel_versions": {**first, **versions}}
 
 
-def _same(old: Send | None, new: Send | None) -> bool:
+def _same(old: Send | None, new: Send | None, *, ended: bool) -> bool:
+    """Whether a task was sent the same. A tool call brings the whole state along, which is nothing to one that has
+    ended: its effect would be had twice."""
     if old is None or new is None:
         return old is new
-    return old.node == new.node and alike(old.arg, new.arg)
+    told, tell = (_call_of(each.arg) if ended else each.arg for each in (old, new))
+    return old.node == new.node and alike(told, tell)
+
+
+def _call_of(arg: Any) -> Any:
+    """The tool call in what a tool is sent."""
+    sent = cast("dict[str, Any]", arg) if isinstance(arg, dict) else {}
+    return sent["tool_call"] if sent.get("__type") == "tool_call_with_context" else cast("object", arg)
 
 
 class _Held(BaseCheckpointSaver[int]):
