@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -164,6 +165,17 @@ def new_url(tmp_path: Path, redis_place: Callable[[], str]) -> Callable[[str], s
         return redis_place()
 
     return make
+
+
+@pytest.fixture
+def complaints(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """What asyncio has reported, as of tasks that were not done when their loop ended."""
+
+    def told() -> list[str]:
+        gc.collect()
+        return [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
+
+    return told
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import os
 import threading
 import time
@@ -35,17 +34,6 @@ def connection(request: pytest.FixtureRequest, tmp_path: Path) -> bp.Connection:
     with connection:
         pass
     return connection
-
-
-@pytest.fixture
-def complaints(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """What asyncio has reported, as of tasks that were not done when their loop ended."""
-
-    def told() -> list[str]:
-        gc.collect()
-        return [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
-
-    return told
 
 
 def opened() -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
 import os
 import threading
 import time
@@ -88,17 +86,6 @@ class Replies:
 @pytest.fixture
 def replies(monkeypatch: pytest.MonkeyPatch) -> Replies:
     return Replies(monkeypatch)
-
-
-@pytest.fixture
-def complaints(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """What asyncio has reported."""
-
-    def told() -> list[str]:
-        gc.collect()
-        return [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
-
-    return told
 
 
 async def comes(look: Callable[[], bool], what: str) -> None:
