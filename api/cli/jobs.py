@@ -1,9 +1,9 @@
-"""Commands about jobs: submit, jobs, show, cancel."""
+"""Commands about jobs: submit, jobs, show, cancel, run-now."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -218,11 +218,7 @@ def cancel(
     as_json: Json = False,
 ) -> None:
     """Cancel jobs now, even if workers are running them."""
-    with opened(store, namespace) as coordinator:
-        handles = {job: coordinator.job(job) for job in jobs}
-        for handle in handles.values():
-            handle.info()  # with a job that is not there, none is canceled
-        canceled, stopped = done_to(handles, lambda job: handles[job].cancel())
+    canceled, stopped = _each(jobs, store, namespace, lambda job: job.cancel())
     lines = (f"canceled {job}" if now else f"{job} had already ended" for job, now in canceled.items())
     tell({"canceled": [job for job in canceled if canceled[job]]}, lines, stopped, as_json=as_json)
 
@@ -234,13 +230,20 @@ def run_now(
     as_json: Json = False,
 ) -> None:
     """Run jobs now that wait for their next attempt, or for their scheduled time."""
+    hastened, stopped = _each(jobs, store, namespace, lambda job: job.run_now())
+    lines = (f"{job} is ready{'' if now else ' or running already'}" for job, now in hastened.items())
+    tell({"run_now": [job for job in hastened if hastened[job]]}, lines, stopped, as_json=as_json)
+
+
+def _each(
+    jobs: list[str], store: str, namespace: str | None, act: Callable[[SyncJob[Any]], bool]
+) -> tuple[dict[str, bool], BatonpassError | None]:
+    """Act on jobs, and say whether that did anything, and what stopped it. If one is not there, none is touched."""
     with opened(store, namespace) as coordinator:
         handles = {job: coordinator.job(job) for job in jobs}
         for handle in handles.values():
-            handle.info()  # with a job that is not there, none is touched
-        hastened, stopped = done_to(handles, lambda job: handles[job].run_now())
-    lines = (f"{job} is ready{'' if now else ' or running already'}" for job, now in hastened.items())
-    tell({"run_now": [job for job in hastened if hastened[job]]}, lines, stopped, as_json=as_json)
+            handle.info()
+        return done_to(handles, lambda job: act(handles[job]))
 
 
 def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
