@@ -20,6 +20,7 @@ _SHOWN = 20
 # A place, and the value to put there.
 Assignment = tuple[str, Any]
 _HEAD = re.compile(r"[^.\[]+")
+_INDEXED = re.compile(r"[A-Za-z_]\w*(\.\w+)*\[-?\d+\].*")
 _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\]]+)\]")
 
 
@@ -50,7 +51,9 @@ def is_inside(place: str, state: Any) -> bool:
     if not isinstance(state, dict) or not isinstance(given, str) or place in state:
         return False
     head = _HEAD.match(place)
-    return place.startswith("state[") or (head is not None and head[0] != place and head[0] in state)
+    if place.startswith("state[") or _INDEXED.fullmatch(place):
+        return True  # even if there is no such value: it is misspelt
+    return head is not None and head[0] != place and head[0] in state
 
 
 def _with(held: Any, way: list[Any], place: str, value: Any, *, new: bool) -> Any:

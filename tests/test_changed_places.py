@@ -55,6 +55,7 @@ async def test_a_forks_changes(changes: dict[str, Any], after: dict[str, Any], s
             "only content, by. To add a new name, use --add on the command line, or",
         ),
         ({"changes": {"messages[5].content": 1}}, r"there is no 'messages\[5\].content': a list of 1 has no 5"),
+        ({"changes": {"mesages[0].content": 1}}, "has nothing at 'mesages', only messages, a.b, n"),
         ({"changes": {"messages[": 1}}, r"'messages\[' is not a place in a state"),
         ({"changes": {"n.m": 1}}, "there is no 'n.m': what holds 'm' is a int"),
         ({"append": {"messages[0].content": "x"}}, r"append= takes the names of values: to change 'messages\[0\]"),

@@ -44,7 +44,7 @@ class Edit:
         changes = dict(self.changes)
         for place in [name for name in self.changes if is_inside(name, state)]:
             name = root(place)
-            held = {name: changes[name] if name in changes else _own(state[name])} if name in state else {}
+            held = {name: changes[name] if name in changes else _own(state[name])} if name in state else state
             changes[name] = put(held, place, changes.pop(place))[name]
         return replace(self, changes=changes)
 

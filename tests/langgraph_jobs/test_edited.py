@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
+from langgraph.channels import UntrackedValue
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode, create_react_agent
 from langgraph.types import Command, Send
@@ -291,12 +292,14 @@ class Draft(BaseModel):
 
 class Drafts(Words, total=False):
     draft: Draft
+    passing: Annotated[int, UntrackedValue]  # never in a checkpoint
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
         ({"nosuch": 1}, "there is no 'nosuch': the graph's state has only draft, notes, spare, text"),
+        ({"passing": 1}, "there is no 'passing': the graph's state has only draft, notes, spare, text"),
         ({"draft": {"text": "x"}}, r"state\['draft'\] is an object that its checkpoint only shows"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels import UntrackedValue
 from langgraph.checkpoint.serde.types import TASKS
 from langgraph.constants import START
 from langgraph.errors import GraphRecursionError, is_invalid_resume
@@ -49,7 +50,7 @@ class GraphRun:
         graph = as_graph(agent, made)
         declared = declared_types(graph, [agent.accepts, *agent.hands_to.values(), *_some(agent.returns)])
         values = Values({*declared, (Handoff.__module__, Handoff.__name__)})
-        visible = frozenset(graph.stream_channels_list) - {START, TASKS}
+        visible = frozenset(_kept(graph)) - {START, TASKS}
         lasting = agent.memory == "thread"
         progress = Progress(session, values, visible, has_start=START in graph.nodes, lasting=lasting)
         self._agent = agent
@@ -198,6 +199,11 @@ class GraphRun:
                 f"{type(error).__name__}: {error}\nThe next attempt could take as many steps again, so raise the limit "
                 "first (graph.compile().with_config(recursion_limit=...)), then redrive the job"
             ) from error
+
+
+def _kept(graph: Any) -> list[str]:
+    """The channels that a checkpoint may have a value of."""
+    return [name for name in graph.stream_channels_list if not isinstance(graph.channels[name], UntrackedValue)]
 
 
 def _some(contract: type[Contract] | None) -> list[type[Contract]]:
