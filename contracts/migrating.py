@@ -16,7 +16,8 @@ Migration: TypeAlias = Callable[[Any], Any]
 def migrated(checkpoint: Checkpoint, agent: Agent[Any], steps: Mapping[int, Migration]) -> Checkpoint:
     """The checkpoint with its state as of the agent's `state_version`: one step for each version between.
 
-    What is stored stays as it is. `BadSetup` if the state is newer than the agent, a step is missing, or one fails.
+    What is stored stays as it is. `Outdated` if the state is newer than the agent. `BadSetup` if a step is missing, or
+    one fails.
     """
     known = agent.state_version
     if checkpoint.version == known or checkpoint.damaged:

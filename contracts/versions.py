@@ -8,6 +8,10 @@ from typing import Any
 from .errors import BadSetup
 
 
+class Outdated(BadSetup):
+    """What is stored is newer than this program. Newer ones can read it."""
+
+
 def raised(
     state: Any,
     version: int,
@@ -19,11 +23,11 @@ def raised(
 ) -> Any:
     """The state as of the version `known`; as it is if it has that already.
 
-    `BadSetup`, beginning with `about`, if the state is newer, a step is missing, or one fails. `write` says how the
-    one from a version is declared.
+    `Outdated`, beginning with `about`, if the state is newer. `BadSetup` if a step is missing, or one fails. `write`
+    says how the one from a version is declared.
     """
     if version > known:
-        raise BadSetup(f"{about}, but only versions up to {known} are known here: this program is older: update it")
+        raise Outdated(f"{about}, but only versions up to {known} are known here: this program is older: update it")
     for at in range(version, known):
         step = steps.get(at)
         if step is None:

@@ -27,12 +27,11 @@ from ..contracts.errors import (
 from ..contracts.handoff import Envelope
 from ..coordinator.blobs import open_envelope
 from ..coordinator.book import Book
-from ..coordinator.coded.codec import MissingKey, Unproven
 from ..coordinator.commands import Command, Complete, Fail, HandOff, Restore, Sleep, Spawn, Suspend
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
-from .aside import Aside, Lacking
+from .aside import OTHERS_CAN, Aside, Lacking
 from .attempts import Attempts
 from .children.child_runner import WRITING, ChildRunner
 from .children.pool import Pool
@@ -278,7 +277,7 @@ class Runner:
         if isinstance(error, Unavailable):
             _log.error("%s: given up until its lease is given back or expires: %s", about, error)
             return
-        if isinstance(error, MissingKey | Unproven):
+        if isinstance(error, OTHERS_CAN):
             await self._leave_to_others(about, row, f"can't read it: {error}")
         else:
             await self._closing.fail(about, None, LeaseSession(self._store, Delivery(_bare(row), None)), error)
