@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -22,18 +21,11 @@ import batonpass as bp
 from batonpass.testing import serving
 
 from ..apps.kit import checkpoints
-from ..apps.langgraph_app import Notes, ScriptedModel, Topic, in_order
+from ..apps.langgraph_app import ScriptedModel, Topic, in_order
 from ..apps.langgraph_kit import only
+from .failing import DOWN, RAN, Words, failed, work
 
 pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.usefixtures("log")]
-RAN: list[str] = []
-DOWN: list[str] = []  # words at which nodes fail, each as often as it is here
-
-
-class Words(TypedDict, total=False):
-    text: str
-    spare: str
-    notes: Annotated[list[str], operator.add]
 
 
 class Spare(TypedDict, total=False):
@@ -42,15 +34,6 @@ class Spare(TypedDict, total=False):
 
 class Found(TypedDict, total=False):
     notes: Annotated[list[str], operator.add]
-
-
-def work(name: str, word: str) -> str:
-    RAN.append(f"{name} {word}".strip())
-    if word == "bad" or word in DOWN:
-        if word in DOWN:
-            DOWN.remove(word)
-        raise ValueError(f"{name} fails at {word}")
-    return f"{name} {word}"
 
 
 def each(state: Any) -> list[Send]:
@@ -97,17 +80,6 @@ def part(lasting: bool | None = None, state: Any = Words, last: Any = None) -> A
     made.add_edge(START, "look")
     made.add_edge("look", "last")
     return made.compile(checkpointer=lasting)
-
-
-@asynccontextmanager
-async def failed(factory: Callable[..., Any], url: str, text: str, **options: Any) -> AsyncIterator[Any]:
-    """A coordinator, and a job that has failed."""
-    RAN.clear()
-    async with serving(only(factory, retries=1, **options), url=url) as coordinator:
-        job = await coordinator.submit("a", Topic(text=text), returns=options.get("returns", Notes))
-        with pytest.raises(bp.JobFailed, match=r"fails at|broken"):
-            await job.result(timeout=60)
-        yield coordinator, job
 
 
 async def test_what_was_sent_is_sent_anew(store_url: str) -> None:

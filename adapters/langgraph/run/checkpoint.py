@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
 
+from ....contracts.alike import alike
 from ....contracts.errors import BadSetup, Corrupted
 from ..internals import is_visible
 from ..record.step_names import name_of
@@ -121,6 +122,12 @@ def rerouted(tip: Tip, checkpoint: Checkpoint, values: Values, visible: frozense
     del old["before"]
     own = {name: old[name] for name in ("id", "parent", "ts", "metadata", "ran")}
     return Tip(cast("Frame", {**old, **made.frame, **own}), made.state)
+
+
+def edited(tip: Tip) -> set[str]:
+    """The channels that have another value since an edit."""
+    before, state = tip.frame.get("before", {}), tip.state
+    return {name for name, was in before.items() if not alike(was, [state[name]] if name in state else [])}
 
 
 def unedited(tip: Tip) -> Tip:

@@ -17,6 +17,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.types import TASKS
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.managed.is_last_step import IsLastStepManager, RemainingStepsManager
 from langgraph.runtime import Runtime
 from langgraph.types import PregelTask, Send, StateUpdate
 
@@ -26,12 +27,14 @@ from ....contracts.errors import BadSetup
 from ..configs import config_of
 from ..internals import RUNTIME
 from ..serde.allowlist import is_a
-from .checkpoint import open_tip, rerouted, unedited
+from .checkpoint import edited, open_tip, rerouted, unedited
 from .error_handlers import path_of
 from .missing_nodes import ended_tasks
 from .progress import Progress
 from .writes import Place
 
+# The supersteps that LangGraph allows a run if nothing else is said.
+_STEPS = 10_000
 # How LangGraph writes the beginning of the path of a task that was sent.
 _PUSHED = "__pregel_push"
 
@@ -47,16 +50,21 @@ class Next(NamedTuple):
     checkpoint: Checkpoint
     tasks: Mapping[str, PregelTask]
 
-    def same_nodes(self, other: Next) -> bool:
-        """Whether the same nodes run, each as often."""
-        return self._nodes() == other._nodes()
+    def same(self, other: Next) -> bool:
+        """Whether the same nodes run, each as often, and those that were sent, with the same."""
+        mine, others = self._sends(), other._sends()
+        return (
+            Counter(task.name for task in self.tasks.values()) == Counter(task.name for task in other.tasks.values())
+            and len(mine) == len(others)
+            and all(_same(one, another, ended=True) for one, another in zip(mine, others, strict=True))
+        )
 
-    def _nodes(self) -> Counter[str]:
-        return Counter(task.name for task in self.tasks.values())
+    def sends_to(self) -> set[str]:
+        """The nodes of those that were sent."""
+        return {send.node for send in self._sends()}
 
-    def sends(self) -> bool:
-        """Whether any of them was sent."""
-        return any(self.sent(name) is not None for name in self.tasks)
+    def _sends(self) -> list[Send]:
+        return [send for name in self.tasks if (send := self.sent(name)) is not None]
 
     def sent(self, task: str) -> Send | None:
         """With what a task was sent. None if it reads the state, or there is no such task."""
@@ -84,53 +92,63 @@ class Rerouting:
         self._latest = latest
         self._tip = tip
         self._ran = tip.frame["ran"]
+        self._edited = edited(tip)
         runtime = Runtime(context=context, store=graph.store)
         self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0], RUNTIME: runtime}}
 
     async def taken(self) -> tuple[Snapshot, dict[str, Any]]:
         """Take the edit. Returns the checkpoint to continue from, and records: both must be saved first."""
         before = await self._next(_versioned(self._latest.read.checkpoint, self._tip.frame.get("before", ())))
-        after = await self._rerouted(before) or before
-        if after is before:
-            self._check_unsent(before)
+        after = await self._rerouted(before) if self._edited else before
         over = self._over(before, after)
         root, progress = self._progress.root, self._progress
         tip = rerouted(self._tip, after.checkpoint, progress.values, progress.visible)
         records = progress.replace(tip, lambda place, path: any(_is_within(place, path, root, task) for task in over))
         return replace(progress.snapshot(tip), step="update"), records
 
-    def _check_unsent(self, before: Next) -> None:
+    def _check_unsent(self, sent: set[str]) -> None:
         """Refuse an edit that tasks would not see, because no edge can send them anew."""
-        if sent := sorted({task.name for task in before.tasks.values() if before.sent(task.id)}):
+        if sent:
+            ran = ", ".join(dict.fromkeys(self._ran)) or "the input"
             raise BadSetup(
-                f"the edit of the state would not reach {', '.join(sent)}: {', '.join(self._ran) or 'the input'} has "
-                f"sent the arguments itself, not by an edge of the graph. {_GO_BACK}"
+                f"the edit of the state would not reach {', '.join(sorted(sent))}: {ran} "
+                f"has sent the arguments itself, not by an edge of the graph. {_GO_BACK}"
             )
 
-    async def _rerouted(self, before: Next) -> Next | None:
-        """What the edges lead to now. None if they did not lead to what is next, but the nodes said so themselves."""
+    async def _rerouted(self, before: Next) -> Next:
+        """What the edges lead to now. What is next, if they would not lead to that without the edit either: then nodes
+        have said it themselves, or each one's edges had only seen what it wrote itself."""
         known = is_a(self._graph, CompiledStateGraph) and all(node in self._graph.nodes for node in self._ran)
         if not known or not self._ran:
-            return None
+            self._check_unsent(before.sends_to())
+            return before
         after = await self._routed(before.checkpoint)
-        if after.same_nodes(before) and not before.sends():
+        if after.same(before):
             return after
         unchanged = await self._routed(open_tip(unedited(self._tip), self._progress.values))
-        if unchanged.same_nodes(before):
+        if unchanged.same(before):
             return after
-        if not unchanged.same_nodes(after):
+        if not unchanged.same(after):
+            ran = ", ".join(dict.fromkeys(self._ran))
+            blind = ", or had an edge that did not see what the others wrote" if len(self._ran) > 1 else ""
             raise BadSetup(
-                f"after the edit, the edges lead elsewhere, but one of {', '.join(self._ran)} also said itself what "
-                f"runs next (Command(goto=)), and can't say it again. {_GO_BACK}"
+                f"after the edit, the edges lead elsewhere, but one of {ran} also said itself what "
+                f"runs next (Command(goto=)){blind}, and can't say it again. {_GO_BACK}"
             )
-        return None
+        self._check_unsent(before.sends_to() - unchanged.sends_to())
+        return before
 
     async def _routed(self, checkpoint: Checkpoint) -> Next:
         """What the edges of the nodes that ran lead to."""
         held = _Held(self._latest.read._replace(checkpoint=checkpoint))
-        graph = self._graph.copy(update={"checkpointer": held})
+        graph = self._graph.copy(update={"checkpointer": held, "channels": _with_steps_left(self._graph)})
         await graph.abulk_update_state(self._config, [[StateUpdate(None, node) for node in self._ran]])
-        return await self._next({**held.read.checkpoint, "id": checkpoint["id"], "updated_channels": None})
+        values = {**held.read.checkpoint["channel_values"]}
+        if TASKS in values:  # as tasks get it: stored, a tuple is a list
+            stored = self._progress.values
+            values[TASKS] = stored.open(stored.seal(values[TASKS], "what an edge sends"))
+        made = {**held.read.checkpoint, "id": checkpoint["id"], "updated_channels": None, "channel_values": values}
+        return await self._next(cast("Checkpoint", made))
 
     async def _next(self, checkpoint: Checkpoint) -> Next:
         held = _Held(self._latest.read._replace(checkpoint=checkpoint))
@@ -140,13 +158,13 @@ class Rerouting:
     def _over(self, before: Next, after: Next) -> list[PregelTask]:
         """The tasks that are gone, those that were sent something else, and unfinished ones that read what was
         edited."""
-        ended, edited = set(ended_tasks(self._latest)), set(self._tip.frame.get("before", ()))
+        ended = set(ended_tasks(self._latest))
         return [
             task
             for name, task in before.tasks.items()
             if name not in after.tasks
             or not _same(before.sent(name), after.sent(name), ended=name in ended)
-            or (before.sent(name) is None and name not in ended and edited & self._reads(task.name))
+            or (before.sent(name) is None and name not in ended and self._edited & self._reads(task.name))
         ]
 
     def _reads(self, node: str) -> set[str]:
@@ -168,6 +186,25 @@ def _versioned(checkpoint: Checkpoint, edited: Iterable[str]) -> Checkpoint:
     versions = checkpoint["channel_versions"]
     first = dict.fromkeys(edited, max(versions.values(), default=1))
     return {**checkpoint, "channel_versions": {**first, **versions}}
+
+
+def _with_steps_left(graph: Any) -> dict[str, Any]:
+    """The graph's channels, in which its edges find as many steps left as a run begins with. (For an update of the
+    state, LangGraph says that there are two.)"""
+    limit: int = (graph.config or {}).get("recursion_limit", _STEPS)
+
+    class Remaining(RemainingStepsManager):
+        @staticmethod
+        def get(scratchpad: Any) -> int:
+            return limit
+
+    class IsLast(IsLastStepManager):
+        @staticmethod
+        def get(scratchpad: Any) -> bool:
+            return False
+
+    instead: dict[Any, Any] = {RemainingStepsManager: Remaining, IsLastStepManager: IsLast}
+    return {name: instead.get(each, each) if isinstance(each, type) else each for name, each in graph.channels.items()}
 
 
 def _same(old: Send | None, new: Send | None, *, ended: bool) -> bool:
