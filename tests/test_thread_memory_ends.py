@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Annotated, Any, TypedDict, cast
 
 import anyio
 import pytest
@@ -17,7 +18,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
-from langgraph.graph import START, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import create_react_agent
 from langgraph.types import interrupt
 
@@ -84,6 +85,60 @@ async def test_a_tool_call_that_a_canceled_job_left_is_answered() -> None:
         assert "Whether it had an effect is not known" in after
         state: Any = (await coordinator.restore((await coordinator.timeline("t"))[0].id)).state
         assert [each.get("status") for each in state["messages"] if each["type"] == "tool"].count("error") == 1
+
+
+async def test_so_is_one_that_it_left_in_a_part_which_keeps_its_state() -> None:
+    """The part's own conversation is what its model is told."""
+
+    @tool
+    def look(at: str) -> str:
+        """Looks."""
+        return cast("str", interrupt("really?")) if at == "b" else at
+
+    def make() -> Any:
+        part = create_react_agent(Caller(), [look], checkpointer=True)
+        return in_order({"part": part}, MessagesState)
+
+    app = bp.App("calls")
+    options: Any = {"leave": everything, "memory": "thread", "retries": 1}
+    app.langgraph("a", accepts=Said, returns=Said, **options)(make)
+    async with serving(app) as coordinator:
+        assert (await said(coordinator, "a", "a")).endswith("saw a")
+        stopped = await coordinator.submit("a", Said(text="b"), thread="t")
+        assert await question(stopped) == "really?"
+        await stopped.cancel()
+        for text in "cd":
+            assert (await said(coordinator, "a", text)).endswith(f"saw {text}")
+
+
+async def test_an_edit_that_no_worker_took_is_part_of_the_conversation() -> None:
+    """A value that there was none of was gone one turn later."""
+    down = ["down"]
+
+    def fails(state: Any) -> Any:
+        if down:
+            raise OSError("down")
+        return {"notes": [state.get("spare", "nothing")]}
+
+    app = only(lambda: in_order({"fails": fails}, Spared), memory="thread", retries=1)
+    async with bp.connect("memory://", app=app) as coordinator:
+        async with app.worker(coordinator):
+            job = await coordinator.submit("a", Topic(text="a"), thread="t")
+            with pytest.raises(bp.JobFailed):
+                await job.result(timeout=20)
+        await coordinator.redrive(job.id, changes={"spare": "kept"})
+        await job.cancel()
+        down.clear()
+        async with app.worker(coordinator):
+            for text in "bc":
+                job = await coordinator.submit("a", Topic(text=text), thread="t")
+                assert (await job.result(timeout=20)).notes[-1] == "kept"
+
+
+class Spared(TypedDict, total=False):
+    text: str
+    spare: str
+    notes: Annotated[list[str], operator.add]
 
 
 @pytest.mark.parametrize("way", ["rollback", "fork", "thread"])

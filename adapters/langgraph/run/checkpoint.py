@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -174,7 +174,16 @@ def load_tip(native: Any, state: Mapping[str, Any], where: str) -> Tip:
     """A stored tip. `Corrupted` if this version can't read it."""
     if not isinstance(native, dict) or cast("dict[str, Any]", native).get("v") != FORMAT:
         raise Corrupted(f"{where} holds no LangGraph checkpoint of format {FORMAT}: a newer Batonpass wrote it, update")
-    return Tip(cast("Frame", native), dict(state))
+    frame = cast("Frame", native)
+    if "before" in frame:
+        frame = Frame(**{**frame, "versions": _versioned(frame["versions"], frame["before"])})
+    return Tip(frame, dict(state))
+
+
+def _versioned(versions: Mapping[str, Any], edited: Iterable[str]) -> dict[str, Any]:
+    """With a version for each channel to which an edit has given its first value. LangGraph drops values without
+    one."""
+    return {**dict.fromkeys(edited, max(versions.values(), default=1)), **versions}
 
 
 def open_tip(tip: Tip, values: Values) -> Checkpoint:

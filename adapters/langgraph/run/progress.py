@@ -28,7 +28,8 @@ from ..namespaces import lasts
 from ..serde.values import Sealed, Values
 from .checkpoint import Tip, load_tip, make_tip, open_tip, step_name
 from .journal_keys import JournalKeys
-from .writes import Flight, Place, Writes, place_in, place_of
+from .unanswered import closed_part
+from .writes import Flight, Place, Writes, place_in, place_of, taken_along
 
 
 class Latest(NamedTuple):
@@ -318,12 +319,13 @@ class Progress:
         left: Sequence[dict[str, Any]] = ()
         if session.checkpoint is None and begun is not None:
             before = begun.native.get("job", begun.job)  # a fork or rollback is of no job
-            left = [self._along(record, before) for record in begun.native.get("waiting", ())]
+            left = [taken_along(record, before, self.root[0]) for record in begun.native.get("waiting", ())]
         if begun is not None and begun.job == session.job_id:
             self.passed = begun.native.get("passed")
         else:  # that job has ended: only what lasts goes on
             self.goes_on = begun is not None
-            left = [record for record in left if "frame" in record and self._lasting(place_in(record))]
+            lasting = [record for record in left if "frame" in record and self._lasting(place_in(record))]
+            left = [closed_part(record, self.values) for record in lasting]
         taken = [(self._take(record, place_in(record)), record) for record in left]
         superstep = self._superstep()
         for key, record in session.journal.items():
@@ -335,12 +337,6 @@ class Progress:
             else:
                 self._keys.found(key, self._take(record, place))
         self.left = {self._keys.key(name): record for name, record in taken if not self._keys.has(name)}
-
-    def _along(self, record: dict[str, Any], job: str | None) -> dict[str, Any]:
-        """A record of the visit before, in a job whose graph had another thread, moved to this visit's thread."""
-        thread, namespace = place_in(record)
-        mine = thread.rpartition(".")[0] == job
-        return {**record, "place": (self.root[0] if mine else thread, namespace)}
 
     def _take(self, record: Mapping[str, Any], place: Place) -> tuple[str, ...]:
         """Take a record. Returns the name of its key."""

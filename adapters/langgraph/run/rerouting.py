@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -98,7 +98,7 @@ class Rerouting:
 
     async def taken(self) -> tuple[Snapshot, dict[str, Any]]:
         """Take the edit. Returns the checkpoint to continue from, and records: both must be saved first."""
-        before = await self._next(_versioned(self._latest.read.checkpoint, self._tip.frame.get("before", ())))
+        before = await self._next(self._latest.read.checkpoint)
         after = await self._rerouted(before) if self._edited else before
         over = self._over(before, after)
         root, progress = self._progress.root, self._progress
@@ -178,14 +178,6 @@ def _is_within(place: Place, path: str, root: Place, task: PregelTask) -> bool:
     if place == root:
         return f"{path_of(task)}, " in f"{path}, "
     return place[0] == root[0] and place[1].partition("|")[0] in (task.name, f"{task.name}:{task.id}")
-
-
-def _versioned(checkpoint: Checkpoint, edited: Iterable[str]) -> Checkpoint:
-    """The checkpoint with a version for each channel to which the edit has given its first value. LangGraph drops
-    values without one."""
-    versions = checkpoint["channel_versions"]
-    first = dict.fromkeys(edited, max(versions.values(), default=1))
-    return {**checkpoint, "channel_versions": {**first, **versions}}
 
 
 def _with_steps_left(graph: Any) -> dict[str, Any]:

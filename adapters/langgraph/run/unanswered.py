@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from ..serde.values import Values
+
 _NOTE = "This call was stopped. Whether it had an effect is not known."
 
 
@@ -21,6 +23,18 @@ def closed(entered: Any, before: Mapping[str, Any]) -> Any:
     if not answers:
         return given
     return {**given, "messages": [*answers, *(cast("Sequence[Any]", news) if isinstance(news, list) else [news])]}
+
+
+def closed_part(record: dict[str, Any], values: Values) -> dict[str, Any]:
+    """The journal's record of a part of the graph that keeps its state, in which its calls are answered."""
+    frame = record["frame"]
+    sealed = frame["kept"].get("messages")
+    messages: Any = None if sealed is None else values.open(sealed)
+    answers = _answers(messages)
+    if not answers:
+        return record
+    kept = {**frame["kept"], "messages": values.seal([*messages, *answers], "state['messages']")}
+    return {**record, "frame": {**frame, "kept": kept}}
 
 
 def _answers(messages: Any) -> list[ToolMessage]:
