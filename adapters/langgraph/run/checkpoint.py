@@ -176,7 +176,7 @@ def load_tip(native: Any, state: Mapping[str, Any], where: str) -> Tip:
         raise Corrupted(f"{where} holds no LangGraph checkpoint of format {FORMAT}: a newer Batonpass wrote it, update")
     frame = cast("Frame", native)
     if "before" in frame:
-        frame = Frame(**{**frame, "versions": _versioned(frame["versions"], frame["before"])})
+        frame = cast("Frame", {**frame, "versions": _versioned(frame["versions"], frame["before"])})
     return Tip(frame, dict(state))
 
 

@@ -183,7 +183,8 @@ def _is_within(place: Place, path: str, root: Place, task: PregelTask) -> bool:
 def _with_steps_left(graph: Any) -> dict[str, Any]:
     """The graph's channels, in which its edges find as many steps left as a run begins with. (For an update of the
     state, LangGraph says that there are two.)"""
-    limit: int = (graph.config or {}).get("recursion_limit", _STEPS)
+    config: RunnableConfig | None = graph.config
+    limit = (config or RunnableConfig()).get("recursion_limit", _STEPS)
 
     class Remaining(RemainingStepsManager):
         @staticmethod
