@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict, cast
 
 import anyio
@@ -20,9 +21,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import create_react_agent
-from langgraph.types import interrupt
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
 
 import batonpass as bp
+from batonpass.adapters.langgraph.run.unanswered import closed
 from batonpass.testing import serving
 
 from .apps.autogen_app import ScriptedModel
@@ -64,7 +67,15 @@ class Caller(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=made)])
 
 
-async def test_a_tool_call_that_a_canceled_job_left_is_answered() -> None:
+_ENTER: dict[str, Any] = {
+    "none": None,
+    "a dict": lambda payload: {"messages": [("user", payload.text)]},
+    "one message": lambda payload: {"messages": ("user", payload.text)},
+}
+
+
+@pytest.mark.parametrize("enter", _ENTER.values(), ids=_ENTER)
+async def test_a_tool_call_that_a_canceled_job_left_is_answered(enter: Any) -> None:
     """No provider takes a conversation in which a call has no result: each later message would fail."""
 
     @tool
@@ -73,7 +84,7 @@ async def test_a_tool_call_that_a_canceled_job_left_is_answered() -> None:
         return cast("str", interrupt("really?")) if at == "b" else at
 
     app = bp.App("calls")
-    options: Any = {"leave": everything, "memory": "thread", "retries": 1}
+    options: Any = {"enter": enter, "leave": everything, "memory": "thread", "retries": 1}
     app.langgraph("a", accepts=Said, returns=Said, **options)(lambda: create_react_agent(Caller(), [look]))
     async with serving(app) as coordinator:
         assert await said(coordinator, "a", "a") == "a |  | a | saw a"
@@ -85,6 +96,25 @@ async def test_a_tool_call_that_a_canceled_job_left_is_answered() -> None:
         assert "Whether it had an effect is not known" in after
         state: Any = (await coordinator.restore((await coordinator.timeline("t"))[0].id)).state
         assert [each.get("status") for each in state["messages"] if each["type"] == "tool"].count("error") == 1
+
+
+class Messages(BaseModel):
+    messages: list[Any] = []
+
+
+@dataclass
+class Also:
+    messages: list[Any]
+
+
+@pytest.mark.parametrize("given", [Messages(messages=["new"]), Also(["new"])])
+def test_so_is_it_if_the_state_is_an_object(given: Any) -> None:
+    call: Any = {"name": "look", "args": {}, "id": "c1"}
+    answered, new = closed(given, {"messages": [AIMessage("", tool_calls=[call])]}).messages
+    assert (answered.tool_call_id, answered.status, new) == ("c1", "error", "new")
+    command = closed(Command(update=given, goto="agent"), {"messages": [AIMessage("", tool_calls=[call])]})
+    assert (command.goto, len(command.update.messages)) == ("agent", 2)
+    assert closed(given, {"messages": [AIMessage("done")]}) is given
 
 
 async def test_so_is_one_that_it_left_in_a_part_which_keeps_its_state() -> None:

@@ -113,8 +113,10 @@ class LangGraphAdapter:
 
     @staticmethod
     def taken_back(source: Checkpoint, mark: str) -> Any:
-        """The frame, with the mark that sets its superstep apart from the time before."""
-        return {**dict_of(source.native), "since": mark}
+        """The frame, with the mark that sets its superstep apart from the time before. A person is asked again."""
+        return {name: told for name, told in dict_of(source.native).items() if name not in ("asked", "shown")} | {
+            "since": mark
+        }
 
     @staticmethod
     def holds_payload(source: Checkpoint) -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Annotated, Any
+from itertools import repeat
+from typing import Annotated, Any, cast
 
 import pytest
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
 from langgraph.managed import RemainingSteps
 from langgraph.types import Command, Send
@@ -125,3 +129,67 @@ async def test_a_refused_edit_can_be_taken_back(back: Mapping[str, Any], store_u
             await job.result(timeout=60)
         await coordinator.redrive(job.id, changes=back)
         assert (await job.result(timeout=60)).notes == ["w a"]
+
+
+async def test_edges_send_in_the_order_in_which_they_had(store_url: str) -> None:
+    """Of nodes that ran together, in that of their names, and not in that in which each had first run."""
+
+    def factory() -> Any:
+        made: Any = StateGraph(Words)
+        made.add_node("p", lambda _: {"notes": ["p"]})
+        made.add_node("q", lambda _: {"notes": ["q"]})
+        made.add_node("w", lambda sent: {"notes": [work("w", sent["word"])]})
+        made.add_edge(START, "q")
+        made.add_conditional_edges("q", lambda state: ["p", "q"] if len(state["notes"]) == 1 else w("last"))
+        made.add_conditional_edges("p", lambda _: w("first"), ["w"])
+        return made.compile().with_config(max_concurrency=1)
+
+    def w(word: str) -> list[Send]:
+        return [Send("w", {"word": word})]
+
+    DOWN[:] = ["last"]
+    async with failed(factory, store_url, "x") as (coordinator, job):
+        assert RAN == ["w first", "w last"]
+        RAN.clear()
+        await coordinator.redrive(job.id, changes={"spare": "x"})
+        assert (await job.result(timeout=60)).notes == ["q", "p", "q", "w first", "w last"]
+        assert RAN == ["w last"]
+
+
+async def test_a_task_that_was_not_sent_is_not_taken_for_one_that_is(store_url: str) -> None:
+    """The node had named the next one itself. That an edge now sends to it is something else."""
+
+    def factory() -> Any:
+        made: Any = StateGraph(Words)
+        made.add_node("go", lambda _: Command(goto="w"))
+        made.add_node("w", lambda state: {"notes": [work("w", state.get("text", "sent"))]})
+        made.add_edge(START, "go")
+        made.add_conditional_edges("go", lambda state: [Send("w", {})] if state.get("spare") else [], ["w"])
+        return made.compile()
+
+    async with failed(factory, store_url, "bad") as (coordinator, job):
+        await coordinator.redrive(job.id, changes={"spare": "x"})
+        with pytest.raises(bp.JobFailed, match="one of go also said itself what runs next"):
+            await job.result(timeout=60)
+
+
+async def test_tokens_that_an_edge_spends_are_counted(store_url: str) -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
+    model = GenericFakeChatModel(messages=repeat(AIMessage("w", usage_metadata=cast("Any", usage))))
+
+    def edge(state: Any, config: RunnableConfig) -> str:
+        model.invoke("where to?", config)
+        return "w"
+
+    def factory() -> Any:
+        made: Any = StateGraph(Words)
+        made.add_node("a", lambda _: {})
+        made.add_node("w", lambda state: {"notes": [work("w", state["text"])]})
+        made.add_edge(START, "a")
+        made.add_conditional_edges("a", edge, ["w"])
+        return made.compile()
+
+    async with failed(factory, store_url, "bad") as (coordinator, job):
+        await coordinator.redrive(job.id, changes={"text": "good"})
+        await job.result(timeout=60)
+        assert (await job.info()).spent.tokens == 7 + 7

@@ -5,13 +5,15 @@ from __future__ import annotations
 import operator
 from typing import Annotated, Any, TypedDict
 
+import anyio
 import pytest
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import interrupt
 
 import batonpass as bp
 from batonpass.testing import serving
 
-from ..apps.kit import checkpoints
+from ..apps.kit import checkpoints, question
 from ..apps.langgraph_app import Notes, Topic, Words, in_order
 from ..apps.langgraph_kit import only
 
@@ -122,6 +124,80 @@ async def test_what_had_finished_there_runs_again(store_url: str) -> None:
         assert (await job.result(timeout=60)).notes == ["one", "c of rain", "z of rain"]
         assert sorted(RAN) == ["c", "one", "z"]
         assert stepped == ["x"]
+
+
+@pytest.mark.parametrize("memory", ["hop", "job", "thread"])
+@pytest.mark.parametrize("to", [0, 1])
+async def test_so_do_those_of_a_part_that_keeps_its_state(memory: Any, to: int, store_url: str) -> None:
+    """Its nodes did not run, and what they had said before was taken. In a loop, it remembered visits to come."""
+
+    class Inner(TypedDict, total=False):
+        text: str
+        visits: Annotated[list[str], operator.add]
+        notes: list[str]
+
+    def look(state: Any) -> Any:
+        RAN.append("look")
+        return {"visits": ["v"], "notes": [f"visit {len(state.get('visits', [])) + 1}"]}
+
+    def make() -> Any:
+        inner: Any = StateGraph(Inner, output_schema=Said)
+        inner.add_node("look", look)
+        inner.add_edge(START, "look")
+        made: Any = StateGraph(Found)
+        made.add_node("part", inner.compile(checkpointer=True), input_schema=Asked)
+        made.add_node("w", lambda state: node("c")(state) if len(state["notes"]) > 2 else {"notes": ["again"]})
+        made.add_edge(START, "part")
+        made.add_edge("part", "w")
+        made.add_conditional_edges("w", lambda state: "part" if state["notes"][-1] == "again" else END, ["part", END])
+        return made
+
+    async with serving(only(make, retries=1, memory=memory), url=store_url) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"), returns=Notes)
+        await fails(job)
+        begins = [each.id for each in await checkpoints(coordinator, job) if each.step in ("input", "w")]
+        await coordinator.rollback(job.id, to=begins[-1 if to else 0])
+        await coordinator.redrive(job.id)
+        visits = ["visit 1", "again", "visit 2" if memory == "thread" or not to else "visit 1", "c of rain"]
+        assert (await job.result(timeout=60)).notes == visits
+        assert ["look"] * (2 - to) == [each for each in RAN if each == "look"]
+
+
+class Asked(TypedDict, total=False):
+    text: str
+
+
+class Said(TypedDict, total=False):
+    notes: list[str]
+
+
+async def test_a_breakpoint_asks_again(store_url: str) -> None:
+    """The answer to a question that came later was taken for its own."""
+
+    def asks(state: Any) -> Any:
+        return {"notes": [str(interrupt("sure?"))]}
+
+    def make() -> Any:
+        return in_order({"a": node("a"), "b": asks, "c": node("c")}, Words).compile(interrupt_before=["a"])
+
+    async with serving(only(make, retries=1), url=store_url) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"), returns=Notes)
+        for asked in ({"paused_before": ["a"]}, "sure?"):
+            assert await question(job) == asked
+            await job.answer("yes")
+            await gone(job)
+        await fails(job)
+        await coordinator.rollback(job.id, to=await at(coordinator, job.id, "before a"))
+        await coordinator.redrive(job.id)
+        assert await question(job) == {"paused_before": ["a"]}
+        assert RAN == []
+
+
+async def gone(job: bp.Job[Any]) -> None:
+    """Wait until what was asked is over."""
+    with anyio.fail_after(60):
+        while (await job.info()).state == bp.JobState.INPUT_REQUIRED:
+            await anyio.sleep(0.01)
 
 
 async def test_another_hop_is_refused(store_url: str) -> None:

@@ -29,6 +29,7 @@ class Frame(TypedDict):
     - `ran` names the nodes of the superstep. `empty` are the channels of the user that have no value yet.
     - `since` is set after a rollback: what the journal has of this superstep from before that is void.
     - `before` is set after an edit, until the graph goes on: see edits.py.
+    - `edited` is set while the tasks of an edited superstep run.
     - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
       breakpoint. `shown` has, for each interrupt, the tasks that show it, and how many answers each had used by then.
     - `passed` is set if the graph has handed its job off here: the interrupt that waits for the job to come back.
@@ -52,6 +53,7 @@ class Frame(TypedDict):
     empty: NotRequired[list[str]]
     since: NotRequired[str]
     before: NotRequired[dict[str, list[Any]]]
+    edited: NotRequired[bool]
     asked: NotRequired[list[str]]
     shown: NotRequired[dict[str, dict[str, int]]]
     passed: NotRequired[str]
@@ -121,7 +123,7 @@ def rerouted(tip: Tip, checkpoint: Checkpoint, values: Values, visible: frozense
     old: dict[str, Any] = {**tip.frame}
     del old["before"]
     own = {name: old[name] for name in ("id", "parent", "ts", "metadata", "ran")}
-    return Tip(cast("Frame", {**old, **made.frame, **own}), made.state)
+    return Tip(cast("Frame", {**old, **made.frame, **own, "edited": True}), made.state)
 
 
 def edited(tip: Tip) -> set[str]:
@@ -222,7 +224,8 @@ def step_name(frame: Frame) -> str:
 
 
 def _ran(checkpoint: Checkpoint, before: Tip | None, values: Values) -> list[str]:
-    """The superstep's nodes: those that saw new versions, and those that the checkpoint before sent tasks to."""
+    """The superstep's nodes: those that saw new versions, and those that the checkpoint before sent tasks to. In the
+    order in which LangGraph takes what they wrote."""
     if before is None:
         return []
     seen_before = before.frame["seen"]
@@ -232,4 +235,4 @@ def _ran(checkpoint: Checkpoint, before: Tip | None, values: Values) -> list[str
         if node != INTERRUPT and seen != seen_before.get(node) and seen
     ]
     sent = before.frame["kept"].get(TASKS)
-    return ran + ([task.node for task in values.open(sent)] if sent else [])
+    return sorted(ran) + ([task.node for task in values.open(sent)] if sent else [])

@@ -59,7 +59,8 @@ class GraphRun:
         self._graph: Any = graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0]}}
         self._questions = Questions(self._graph, progress)
-        self._callbacks: list[BaseCallbackHandler] = [CountingUsage(session)]
+        self._usage = CountingUsage(session)
+        self._callbacks: list[BaseCallbackHandler] = [self._usage]
         if agent.remembers:
             session.parts = running = RunningTasks()
             self._callbacks.insert(0, running)
@@ -115,7 +116,7 @@ class GraphRun:
         runtime context."""
         progress = self._saver.progress
         if progress.tip is not None and "before" in progress.tip.frame:
-            snapshot, records = await Rerouting(self._graph, progress, given).taken()
+            snapshot, records = await Rerouting(self._graph, progress, given, [self._usage]).taken()
             await self._session.asave(snapshot, records=records)
 
     async def _entered(self, payload: Contract, context: Any, passed: str | None) -> Any:

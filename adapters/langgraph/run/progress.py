@@ -24,12 +24,12 @@ from ....coordinator.marks import carried
 from ....coordinator.session import Session
 from ..configs import config_of
 from ..internals import ERROR_SOURCE_NODE
-from ..namespaces import lasts
 from ..serde.values import Sealed, Values
 from .checkpoint import Tip, load_tip, make_tip, open_tip, step_name
 from .journal_keys import JournalKeys
+from .left import is_lasting, is_undone, left_by
 from .unanswered import closed_part
-from .writes import Flight, Place, Writes, place_in, place_of, taken_along
+from .writes import Flight, Place, Writes, place_in, place_of
 
 
 class Latest(NamedTuple):
@@ -62,6 +62,7 @@ class Progress:
         self._keeps = lasting
         self._lock = RLock()
         self.root: Place = (f"{session.job_id}.{session.hop}", "")
+        self._nothing = {"superstep": "", "place": self.root}  # a record that is void
         self._tips: dict[Place, Tip] = {}
         self._tasks: dict[Place, dict[str, Writes]] = {}
         self._flying: list[Flight] = []
@@ -163,14 +164,15 @@ class Progress:
             return {}
         key = self._keys.key(name)
         self._keys.drop(name)
-        return {key: {"superstep": "", "place": self.root}}
+        return {key: self._nothing}
 
     def _again(self, place: Place) -> tuple[str, dict[str, Any]]:
         """Have a part that keeps its state take its input as on a new visit. Returns the record of it."""
         frame: Any = self._tips[place].frame
         frame = {**frame, "metadata": {**frame["metadata"], "parents": {}}}
-        self._tips[place] = Tip(frame, {})
-        return self._keys.key(("tip", *place)), {"superstep": self._superstep(), "place": place, "frame": frame}
+        record = closed_part({"superstep": self._superstep(), "place": place, "frame": frame}, self.values)
+        self._tips[place] = Tip(record["frame"], {})
+        return self._keys.key(("tip", *place)), record
 
     # Writing: a flight begins, is sent by the saver, and is committed or has failed.
 
@@ -316,27 +318,22 @@ class Progress:
             self._tips[self.root] = load_tip(begun.native, begun.state, f"checkpoint {begun.id}")
         if session.checkpoint is not None:
             session.heard = "untold" not in session.checkpoint.native
-        left: Sequence[dict[str, Any]] = ()
-        if session.checkpoint is None and begun is not None:
-            before = begun.native.get("job", begun.job)  # a fork or rollback is of no job
-            left = [taken_along(record, before, self.root[0]) for record in begun.native.get("waiting", ())]
-        if begun is not None and begun.job == session.job_id:
-            self.passed = begun.native.get("passed")
-        else:  # that job has ended: only what lasts goes on
-            self.goes_on = begun is not None
-            lasting = [record for record in left if "frame" in record and self._lasting(place_in(record))]
-            left = [closed_part(record, self.values) for record in lasting]
-        taken = [(self._take(record, place_in(record)), record) for record in left]
         superstep = self._superstep()
+        left = left_by(session, self.root, superstep, self.values)
+        self.passed, self.goes_on = left.passed, left.goes_on
+        taken = [(self._take(record, place_in(record)), record) for record in left.records]
+        void = dict[str, Any]()
         for key, record in session.journal.items():
             if not self._keys.owns(key):
                 continue
             place = place_in(record)
-            if superstep is None or (record["superstep"] != superstep and not self._lasting(place)):
+            if self._lasting(place) and is_undone(record, self.tip):
+                void[key] = self._nothing
+            if key in void or superstep is None or (record["superstep"] != superstep and not self._lasting(place)):
                 self._keys.found(key, None)
             else:
                 self._keys.found(key, self._take(record, place))
-        self.left = {self._keys.key(name): record for name, record in taken if not self._keys.has(name)}
+        self.left = void | {self._keys.key(name): record for name, record in taken if not self._keys.has(name)}
 
     def _take(self, record: Mapping[str, Any], place: Place) -> tuple[str, ...]:
         """Take a record. Returns the name of its key."""
@@ -386,9 +383,7 @@ class Progress:
         return outer == self.root or (same_thread and f"{inner[1]}|".startswith(f"{outer[1]}|"))
 
     def _lasting(self, place: Place) -> bool:
-        """Whether a namespace outlives a superstep. So does that of a graph that a node runs on its own thread."""
-        thread, namespace = place
-        return thread != self.root[0] or lasts(namespace)
+        return is_lasting(place, self.root)
 
     def _seal(self, channel: str, value: Any) -> Sealed:
         if channel == ERROR:

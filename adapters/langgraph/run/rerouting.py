@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -83,7 +84,7 @@ class Rerouting:
     whose task reads what was edited begin anew: they have their input from before.
     """
 
-    def __init__(self, graph: Any, progress: Progress, context: Any) -> None:
+    def __init__(self, graph: Any, progress: Progress, context: Any, callbacks: list[BaseCallbackHandler]) -> None:
         latest, tip = progress.latest(), progress.tip
         assert latest is not None, "only a checkpoint is edited"
         assert tip is not None
@@ -94,7 +95,10 @@ class Rerouting:
         self._ran = tip.frame["ran"]
         self._edited = edited(tip)
         runtime = Runtime(context=context, store=graph.store)
-        self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0], RUNTIME: runtime}}
+        self._config: RunnableConfig = {
+            "configurable": {"thread_id": progress.root[0], RUNTIME: runtime},
+            "callbacks": callbacks,
+        }
 
     async def taken(self) -> tuple[Snapshot, dict[str, Any]]:
         """Take the edit. Returns the checkpoint to continue from, and records: both must be saved first."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langgraph.types import Command
+from pydantic import BaseModel
 
 from ..serde.values import Values
 
@@ -15,14 +18,28 @@ _NOTE = "This call was stopped. Whether it had an effect is not known."
 def closed(entered: Any, before: Mapping[str, Any]) -> Any:
     """A graph's input that first answers what was left open: no model accepts a conversation in which a call has no
     result. `before` is the state to which the input is added."""
-    if not isinstance(entered, dict):
-        return entered
-    given = cast("dict[str, Any]", entered)
-    news: Any = given.get("messages", [])
     answers = _answers(before.get("messages"))
-    if not answers:
-        return given
-    return {**given, "messages": [*answers, *(cast("Sequence[Any]", news) if isinstance(news, list) else [news])]}
+    return _after(answers, entered) if answers else entered
+
+
+def _after(answers: list[ToolMessage], entered: Any) -> Any:
+    """The input, with the answers before its messages."""
+    if isinstance(entered, Command):
+        command: Command[Any] = entered
+        return replace(command, update=_after(answers, command.update or {}))
+    if isinstance(entered, dict):
+        given = cast("dict[str, Any]", entered)
+        return {**given, "messages": [*answers, *_listed(given.get("messages", []))]}
+    messages = [*answers, *_listed(getattr(entered, "messages", []))]
+    if isinstance(entered, BaseModel):
+        return entered.model_copy(update={"messages": messages})
+    if is_dataclass(entered) and not isinstance(entered, type):
+        return replace(entered, messages=messages)
+    return entered
+
+
+def _listed(news: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", news) if isinstance(news, list) else [news]
 
 
 def closed_part(record: dict[str, Any], values: Values) -> dict[str, Any]:

@@ -80,9 +80,3 @@ def place_in(record: Mapping[str, Any]) -> Place:
     """The place that a journal record belongs to."""
     thread, namespace = record["place"]
     return thread, namespace
-
-
-def taken_along(record: Mapping[str, Any], job: str | None, thread: str) -> dict[str, Any]:
-    """A record of a job's visit whose graph had another thread, moved to the thread of a later visit or job."""
-    before, namespace = place_in(record)
-    return {**record, "place": (thread if before.rpartition(".")[0] == job else before, namespace)}
