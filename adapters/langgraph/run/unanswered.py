@@ -25,7 +25,7 @@ def closed(entered: Any, before: Mapping[str, Any]) -> Any:
 def _after(answers: list[ToolMessage], entered: Any) -> Any:
     """The input, with the answers before its messages."""
     if isinstance(entered, Command):
-        command: Command[Any] = entered
+        command: Any = entered
         return replace(command, update=_after(answers, command.update or {}))
     if isinstance(entered, dict):
         given = cast("dict[str, Any]", entered)
