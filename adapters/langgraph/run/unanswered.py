@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.types import Command
 from pydantic import BaseModel
 
+from ..serde.allowlist import is_a
 from ..serde.values import Values
 
 _NOTE = "This call was stopped. Whether it had an effect is not known."
@@ -24,7 +25,7 @@ def closed(entered: Any, before: Mapping[str, Any]) -> Any:
 
 def _after(answers: list[ToolMessage], entered: Any) -> Any:
     """The input, with the answers before its messages."""
-    if isinstance(entered, Command):
+    if is_a(entered, Command):
         command: Any = entered
         return replace(command, update=_after(answers, command.update or {}))
     if isinstance(entered, dict):
