@@ -19,6 +19,21 @@ APP = "import batonpass as bp\napp = bp.App('desk')\n"
 IN_A_CHILD = "import sys\nif 'batonpass.workers.children.zygote' in ' '.join(sys.orig_argv):\n    import stays\n"
 APART = "app.agent('a', accepts=bp.State, returns=bp.State, isolation='process')(lambda state: state)\n"
 AT_EXIT = "import atexit\natexit.register(__import__, 'stays')\n"
+# As `asyncio.wait_for` does at times, in Python 3.11.
+SWALLOWS = """
+import asyncio
+from batonpass.workers.worker import Worker
+
+async def prepare(self):
+    print("here", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+
+Worker.prepare = prepare
+"""
 
 # What a command says, and what a worker logs: it does if it takes long to start.
 LINE = re.compile(r"batonpass: |\d{4}-\d\d-\d\d [\d:,]+ INFO ")
@@ -33,8 +48,9 @@ LINE = re.compile(r"batonpass: |\d{4}-\d\d-\d\d [\d:,]+ INFO ")
         ({"desk.py": STAYS}, ["submit", "a", "{}", "--app", "desk:app"]),
         ({"desk.py": APP + APART + IN_A_CHILD, "stays.py": STAYS}, ["worker", "desk:app"]),
         ({"desk.py": AT_EXIT, "stays.py": STAYS}, ["worker", "desk:app"]),
+        ({"desk.py": APP + APART + SWALLOWS}, ["worker", "desk:app"]),
     ],
-    ids=["own imports", "the command line's imports", "app", "app of a submit", "app in a child", "exit"],
+    ids=["own imports", "the command line's imports", "app", "app of a submit", "app in a child", "exit", "start"],
 )
 def test_ctrl_c_leaves_no_traceback(files: dict[str, str], command: list[str], tmp_path: Path) -> None:
     for name, text in files.items():

@@ -114,6 +114,19 @@ def at_last() -> Generator[None]:
         raise
 
 
+@contextmanager
+def ending_at_once() -> Generator[None]:
+    """A block in which Ctrl-C ends the process at once, as SIGTERM does, until the worker takes orders from both.
+
+    asyncio would cancel the main task, once, and what that waits for may swallow it (in Python 3.11, `wait_for`).
+    """
+    before = signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def stopping_signals() -> list[signal.Signals]:
     """The signals that end a worker. SIGHUP, which a closing terminal sends, is left out if nohup ignores it."""
     found = [signal.SIGTERM, signal.SIGINT]

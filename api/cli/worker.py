@@ -16,7 +16,7 @@ from batonpass.workers.children.settings import ChildSettings
 from batonpass.workers.children.steady_loop import STEADY
 from batonpass.workers.finding import find_app
 from batonpass.workers.logs import log_lines
-from batonpass.workers.process import at_last, serve
+from batonpass.workers.process import at_last, ending_at_once, serve
 from batonpass.workers.sources import Sources, begin_anew, keep_reloading
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, duration, listed
@@ -60,7 +60,7 @@ def worker(
     def run(sources: Sources | None = None) -> bool:
         serving = partial(serve, find_app(app), store, namespace=namespace, agents=names, concurrency=concurrency)
         more = {"children": children, "sources": sources, "most_left": threads_left}
-        with at_last():
+        with at_last(), ending_at_once():
             return anyio.run(partial(serving, **times, **more), backend_options=STEADY)
 
     # Frameworks may ask at the terminal, where nobody answers a worker.
