@@ -12,6 +12,10 @@ class Outdated(BadSetup):
     """What is stored is newer than this program. Newer ones can read it."""
 
 
+class Outgrown(BadSetup):
+    """This program can't go on with what another release of it has begun. That one can."""
+
+
 def raised(
     state: Any,
     version: int,

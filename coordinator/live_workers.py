@@ -12,7 +12,7 @@ from .book import Declaration, queue_of, readable
 from .checkup import Examines, Load, Queued
 from .coded.store import CodedStore
 from .commands import Declared
-from .presence import Present, open_present
+from .presence import Present, began, open_present
 from .store import Store
 
 # So many older versions of a contract are looked at: a version may be a date.
@@ -23,8 +23,17 @@ Taker = tuple[str, ContractRef]
 def workers_of(store: Store) -> list[WorkerInfo]:
     """All live workers of an open store's namespace."""
     queues = queues_of(takers(readable(store.call(Declared()))))
+    return live_workers(_counted(store, [queue for names in queues.values() for queue in names]), queues)
+
+
+def has_newer(store: Store, queue: str, worker: str) -> bool:
+    """Whether a live worker that takes from the queue began later than that one."""
+    return any(began(each.id) > began(worker) for each in serving(_counted(store, [queue]), [queue]))
+
+
+def _counted(store: Store, queues: Sequence[str]) -> Load:
     counting = cast("Examines", store.inner if isinstance(store, CodedStore) else store)
-    return live_workers(counting.count([queue for names in queues.values() for queue in names]), queues)
+    return counting.count(queues)
 
 
 def takers(declared: Mapping[str, Declaration]) -> Iterator[Taker]:

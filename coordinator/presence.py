@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import time
 from typing import NamedTuple
 
 from ..contracts.understood import understood
@@ -15,6 +18,19 @@ class Present(NamedTuple):
     batonpass: str
     app: str
     version: str
+
+
+def new_worker() -> str:
+    """The id of a worker that begins now, in this process. The time is in it, in ms."""
+    return f"{socket.gethostname()}-{os.getpid()}-{time.time_ns() // 1_000_000:x}"
+
+
+def began(worker: str) -> int:
+    """When a worker began by its host's clock, in ms, according to its id. 0 if that does not tell."""
+    try:
+        return int(worker.rpartition("-")[2], 16)
+    except ValueError:
+        return 0
 
 
 def close_present(worker: Present) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Timer
+from types import FrameType
 
 import anyio
 from anyio.abc import TaskStatus
@@ -120,7 +121,11 @@ def ending_at_once() -> Generator[None]:
 
     asyncio would cancel the main task, once, and what that waits for may swallow it (in Python 3.11, `wait_for`).
     """
-    before = signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+
+    def end(number: int, frame: FrameType | None) -> None:
+        os._exit(128 + number)
+
+    before = signal.signal(signal.SIGINT, end)
     try:
         yield
     finally:

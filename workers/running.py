@@ -22,12 +22,15 @@ from ..contracts.errors import (
     Fenced,
     NotFound,
     OverBudget,
+    StepMismatch,
     Unavailable,
 )
 from ..contracts.handoff import Envelope
+from ..contracts.versions import Outdated, Outgrown
 from ..coordinator.blobs import open_envelope
 from ..coordinator.book import Book
 from ..coordinator.commands import Command, Complete, Fail, HandOff, Restore, Sleep, Spawn, Suspend
+from ..coordinator.live_workers import has_newer
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
@@ -296,7 +299,7 @@ class Runner:
             await self._end(about, session, command)
         except Drained:
             await self._closing.release(about, session.fence)
-        except Lacking as error:
+        except (Lacking, Outdated) as error:
             await self._leave_to_others(about, row, f"can't read it: {error}")
         except OverBudget as error:
             await self._closing.fail(about, agent, session, error, row)
@@ -307,11 +310,22 @@ class Runner:
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise
-            await self._closing.fail(about, agent, session, single(error), row)
+            if isinstance(single(error), Outgrown | StepMismatch) and await self._has_newer(row):
+                await self._leave_to_others(about, row, f"does not go on with it, and a newer worker may: {error}")
+            else:
+                await self._closing.fail(about, agent, session, single(error), row)
         finally:
             session.trouble = None  # for threads of it that write on
             self._trouble.gave_up(row.lease)
             self._left.take(about, calls)
+
+    async def _has_newer(self, row: JobRow) -> bool:
+        """Whether another live worker began later, and so may have newer code: in a rolling deploy that has the last
+        word."""
+        try:
+            return await anyio.to_thread.run_sync(has_newer, self._store, row.queue, row.worker)
+        except BatonpassError:
+            return False
 
     async def _end(self, about: str, session: LeaseSession, command: Command[None]) -> None:
         if self.done is not None:

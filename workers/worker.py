@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
@@ -27,7 +24,7 @@ from ..contracts.version import __version__
 from ..coordinator.book import lane_of, numbers_of, queue_of
 from ..coordinator.client import Coordinator
 from ..coordinator.commands import Limits
-from ..coordinator.presence import Present, close_present
+from ..coordinator.presence import Present, close_present, new_worker
 from ..coordinator.store import Store
 from .adapters import load_adapter
 from .agreement import check_others, check_receivers
@@ -71,7 +68,7 @@ class Worker:
         self._lease = seconds_of(lease)
         check_seconds(self._lease, "lease")
         app.check()
-        self.id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
+        self.id = new_worker()
         self._app = app
         self._coordinator = coordinator
         self._book = coordinator.book.seen_by(app)

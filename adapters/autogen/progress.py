@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from ...contracts.checkpoint import Checkpoint, Snapshot
-from ...contracts.errors import BadSetup
 from ...contracts.handoff import Answer
+from ...contracts.versions import Outdated
 from .folding import Dump
 
 FORMAT = 1
@@ -67,7 +67,7 @@ class Progress:
             return None
         native = dict(checkpoint.native)
         if native.pop("v") != FORMAT:
-            raise BadSetup(
+            raise Outdated(
                 f"agent {agent!r}: checkpoint {checkpoint.id} is from a newer Batonpass: upgrade this worker"
             )
         native["checked"] = _numbers(native["checked"])

@@ -19,6 +19,7 @@ from autogen_core import CancellationToken
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
+from ...contracts.versions import Outgrown
 from . import private
 from .folding import Dump, fold, unfold
 from .keepers import Keeper
@@ -116,7 +117,7 @@ class Adopted:
             await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
         except (ValueError, LookupError) as error:
             reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
-            raise BadSetup(
+            raise Outgrown(
                 f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({reason}): put the members "
                 "back, and messages that an edit removed, to finish the jobs that were started with them"
             ) from None

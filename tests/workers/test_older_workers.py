@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any, TypedDict
 
 import anyio
 import pytest
+from langgraph.types import interrupt
 
 import batonpass as bp
 from batonpass.testing import asked
 from batonpass.workers import aside, claiming
 
+from ..apps.langgraph_app import in_order
 from .serving import DEADLINE, Ask, Reply, kinds, only
 
 
@@ -56,3 +60,88 @@ async def test_it_leaves_the_job_to_newer_ones(
         assert "this worker leaves it to others for 0.05 s, it can't read it: checkpoint" in caplog.text
         assert "this program is older: update it" in caplog.text
         assert ran == ["before"]
+
+
+class Asked(TypedDict):
+    text: str
+    number: int
+
+
+def graphs(*added: str) -> bp.App:
+    """A release of the app whose graph has these nodes, which ask, before its last one."""
+
+    def asks(state: Any) -> Any:
+        return {"text": interrupt("and?")}
+
+    def make() -> Any:
+        return in_order(dict.fromkeys(added, asks) | {"last": lambda state: state}, Asked)
+
+    made = bp.App("graphs")
+    made.langgraph("a", accepts=Ask, returns=Reply, leave=lambda result: Reply(text=result["text"]))(make)
+    return made
+
+
+def functions(word: str) -> bp.App:
+    """A release of the app whose agent gives its step this argument."""
+
+    async def run(ask: Ask, ctx: bp.Context) -> Reply:
+        said = await ctx.step("say", str.lower, word)
+        await ctx.ask("and?")
+        return Reply(text=said)
+
+    return only(run)
+
+
+@pytest.mark.capability("langgraph")
+@pytest.mark.parametrize(
+    ("newer", "older", "why"),
+    [
+        (lambda: graphs("added"), graphs, "continues at node 'added', which the graph no longer has"),
+        (lambda: functions("YES"), lambda: functions("No"), "is recorded with other arguments"),
+    ],
+    ids=["a node", "a step"],
+)
+async def test_it_leaves_what_it_can_not_go_on_with_to_newer_ones(
+    newer: Callable[[], bp.App],
+    older: Callable[[], bp.App],
+    why: str,
+    store_url: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As when the newer code has a node more: it was a dead letter, with the newer worker beside it."""
+    go, held, new = anyio.Event(), anyio.Event(), newer()
+
+    @new.agent("hold", accepts=Ask, returns=bp.State)
+    async def hold(ask: Ask) -> bp.State:
+        held.set()
+        await go.wait()
+        return bp.State()
+
+    async with bp.connect(store_url) as coordinator:
+        async with new.worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            await asked(job)
+        async with older().worker(coordinator), new.worker(coordinator, concurrency=1):
+            await coordinator.submit("hold", Ask())
+            await held.wait()  # the newer worker is there, and takes nothing else
+            await job.answer("yes")
+            with anyio.fail_after(DEADLINE):
+                while "this worker leaves it to others" not in caplog.text:
+                    await anyio.sleep(0.01)
+            go.set()
+            assert (await job.result(timeout=DEADLINE)).text == "yes"
+        assert "job.failed" not in await kinds(coordinator, job)
+    assert why in caplog.text
+
+
+@pytest.mark.capability("langgraph")
+async def test_the_newest_has_the_last_word(store_url: str) -> None:
+    """The node was removed: an older workers leave the job to the newest, and that parks it."""
+    async with bp.connect(store_url) as coordinator:
+        async with graphs("added").worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            await asked(job)
+        async with graphs().worker(coordinator), graphs().worker(coordinator):
+            await job.answer("yes")
+            with pytest.raises(bp.JobFailed, match="continues at node 'added'"):
+                await job.result(timeout=DEADLINE)

@@ -12,6 +12,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
 
 from ....contracts.alike import alike
 from ....contracts.errors import BadSetup, Corrupted
+from ....contracts.versions import Outdated
 from ..internals import is_visible
 from ..record.step_names import name_of
 from ..serde.plain import NotPlain, messages_as_dicts, messages_from_dicts, plain, readable
@@ -173,9 +174,12 @@ def _channels(
 
 
 def load_tip(native: Any, state: Mapping[str, Any], where: str) -> Tip:
-    """A stored tip. `Corrupted` if this version can't read it."""
-    if not isinstance(native, dict) or cast("dict[str, Any]", native).get("v") != FORMAT:
-        raise Corrupted(f"{where} holds no LangGraph checkpoint of format {FORMAT}: a newer Batonpass wrote it, update")
+    """A stored tip. `Outdated` or `Corrupted` if this version can't read it."""
+    made = cast("dict[str, Any]", native).get("v") if isinstance(native, dict) else None
+    if isinstance(made, int) and made > FORMAT:
+        raise Outdated(f"{where} holds a LangGraph checkpoint of format {made}: a newer Batonpass wrote it, update")
+    if made != FORMAT:
+        raise Corrupted(f"{where} holds no LangGraph checkpoint of format {FORMAT}")
     frame = cast("Frame", native)
     if "before" in frame:
         frame = cast("Frame", {**frame, "versions": _versioned(frame["versions"], frame["before"])})

@@ -21,6 +21,7 @@ from ....contracts.errors import BadSetup, Unanswered
 from ....contracts.handoff import Handoff
 from ....contracts.outcome import Finished, Outcome
 from ....contracts.retry import Exhausted
+from ....contracts.versions import Outgrown
 from ....coordinator.session import Session
 from ... import borders
 from ..internals import allow_subgraphs_without_checkpoints
@@ -71,7 +72,7 @@ class GraphRun:
         resume: dict[str, Any] | None = None
         if lost := self.lost():
             where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
-            raise BadSetup(
+            raise Outgrown(
                 f"agent {self._agent.name!r}: {where} continues at {lost}, which the graph no longer has: "
                 "put it back to finish the jobs that started with it, then redrive this one"
             )
