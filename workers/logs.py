@@ -27,6 +27,7 @@ class _JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             **self._place,
             "message": record.getMessage(),
+            **getattr(record, "fields", {}),  # what the message says, by name
         }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)

@@ -27,6 +27,7 @@ Environment:
   BATONPASS_COMPRESS        1 turns on compression
   BATONPASS_ACCEPT_PLAIN    1 also accepts unprotected data
   BATONPASS_TOKEN           The token for `serve`
+  BATONPASS_READ_TOKEN      A token for `serve` that only reads
   BATONPASS_WEBHOOK_SECRET  The signing secret for webhooks
   BATONPASS_DEMO_MODEL      The demo's model, with OPENAI_API_KEY and OPENAI_BASE_URL
 

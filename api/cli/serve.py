@@ -15,6 +15,8 @@ from batonpass.workers.logs import log_lines
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, missing_file, opened
 from .printing import print_json
 
+_PROXIES = "127.0.0.1,::1"
+
 
 def serve(
     host: Annotated[
@@ -25,6 +27,24 @@ def serve(
         str | None,
         typer.Option(envvar="BATONPASS_TOKEN", help="The token that callers must send (default: a new one, printed)"),
     ] = None,
+    read_token: Annotated[
+        str | None,
+        typer.Option(envvar="BATONPASS_READ_TOKEN", help="A second token, with which all can be read, nothing changed"),
+    ] = None,
+    root_path: Annotated[
+        str, typer.Option(metavar="/PATH", help="The path below which a proxy offers the service, e.g. /batonpass")
+    ] = "",
+    proxies: Annotated[
+        str,
+        typer.Option(
+            "--forwarded-allow-ips",
+            metavar="ADDRESSES",
+            help="Proxies whose X-Forwarded-For and -Proto are believed: addresses, networks, or * for all",
+        ),
+    ] = _PROXIES,
+    access_log: Annotated[
+        bool, typer.Option("--access-log", help="Log all requests, and not only those that change something")
+    ] = False,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
@@ -35,26 +55,32 @@ def serve(
     """
     from batonpass.service.running import Place
     from batonpass.service.running import serve as run
+    from batonpass.service.settings import Settings
 
     place = Place(host, port)
-    if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):
-        raise BadSetup("--token (BATONPASS_TOKEN) is sent in a header: use ASCII letters, digits and signs, no spaces")
     if token is None and not place.local:
         raise BadSetup(
             f"--host {host} is open to other machines: give --token or BATONPASS_TOKEN, or stay on 127.0.0.1"
         )
-    made = "" if token else secrets.token_urlsafe(32)
+    made = secrets.token_urlsafe(32) if token is None else ""
+    own = made if token is None else token
+    settings = Settings(own, read_token, root_path=root_path, proxies=proxies, log_all=access_log)
+    if not place.local:
+        settings.check_strength(f"--host {host} is open to other machines")
+    elif settings.root_path:
+        settings.check_strength(f"--root-path {root_path} says that a proxy lets others in")
     new = missing_file(store)
 
     def started(kept: str, url: str) -> None:
+        page = f"{url}{settings.root_path}/ui/"
         if as_json:
-            about = {"url": url, "page": f"{url}/ui/", "store": kept, "token": made or None, "new": new is not None}
+            about = {"url": url, "page": page, "store": kept, "token": made or None, "new": new is not None}
             print_json(about, indent=None)
         else:
             typer.echo(f"serving {kept} on {url}" + (f", with the token {made}" if made else ""))
-            typer.echo(f"its page: {url}/ui/")
+            typer.echo(f"its page: {page}")
             if new is not None:
                 typer.echo(f"the store {new} is new: start a worker on it, or use another --store or BATONPASS_URL")
 
     log_lines(as_json, namespace_of(store, namespace))
-    anyio.run(run, opened(store, namespace, begins=True), place, token or made, started)
+    anyio.run(run, opened(store, namespace, begins=True), place, settings, started)

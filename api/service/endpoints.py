@@ -73,7 +73,7 @@ def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
         *travel_operations(coordinator),
         *schedule_operations(coordinator),
         Operation("GET", "/dead-letters", ends.dead_letters, DeadLetters, list[JobInfo]),
-        Operation("DELETE", "/jobs/{id}", ends.delete_job, None, DeletedJob),
+        Operation("DELETE", "/jobs/{id}", ends.delete_job, All, DeletedJob),
         Operation("GET", "/events", ends.events, Events, EventPage),
         Operation("GET", "/events/stream", ends.event_stream, Events, str, media=SERVER_SENT),
     ]
@@ -128,7 +128,7 @@ class _Endpoints:
         found = await self._coordinator.dead_letters(**wanted.model_dump())
         return answer([described(info) for info in found])
 
-    async def delete_job(self, request: Request, __: None) -> Response:
+    async def delete_job(self, request: Request, __: All) -> Response:
         """Delete a job that has ended, with its result, its idempotency key and its own thread."""
         job = self._coordinator.job(request.path_params["id"])
         await self._coordinator.delete_job(job.id)

@@ -22,6 +22,11 @@ _ABOUT = """What a Batonpass store holds: jobs, the questions they ask, their ch
 Times are text in UTC. (In the `data` of events, they are ms since 1970.) Durations are
 seconds. What JSON lacks (NaN, bytes) is text."""
 _CONTRACT = {"type": "string", "description": "A contract's name and version.", "examples": ["desk.notes@1"]}
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The service's token. Its read token, if it has one, is enough for every GET.",
+}
 _ERROR = {
     "type": "object",
     "description": "Why there is no answer.",
@@ -66,8 +71,8 @@ class _Generator(GenerateJsonSchema):
         return False
 
 
-def document(operations: Sequence[Operation]) -> _Schema:
-    """The operations as OpenAPI 3.1."""
+def document(operations: Sequence[Operation], root: str) -> _Schema:
+    """The operations as OpenAPI 3.1. All paths are below `root`."""
     schemas, shared = TypeAdapter.json_schemas(
         [each for operation in operations for each in _forms(operation)],
         ref_template="#/components/schemas/{model}",
@@ -80,11 +85,12 @@ def document(operations: Sequence[Operation]) -> _Schema:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Batonpass", "version": __version__, "description": _ABOUT},
+        "servers": [{"url": root}],
         "security": [{"token": []}],
         "paths": paths,
         "components": {
             "schemas": {**shared["$defs"], "ContractRef": _CONTRACT, "Error": _ERROR},
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {"token": _TOKEN},
         },
     }
 

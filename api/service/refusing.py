@@ -45,6 +45,8 @@ _STATUS: Mapping[type[BatonpassError], int] = {
     Unserializable: 422,
     Unavailable: 503,
 }
+# Methods that change nothing.
+SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _STOPPING = "the service is stopping before this was answered. It may be done or not: look, or send it again"
 # Starlette's own errors in our words.
 _WORDS = {404: "there is nothing at this path", 405: "this path does not take this method"}
@@ -94,7 +96,7 @@ def refusing(
         try:
             return await endpoint(request)
         except BatonpassError as error:
-            return tell(request, problem_of(error))
+            return tell(request, problem_of(error, request.method))
         except CancelledError:  # the service is stopping, and has waited for this request as long as it does
             return tell(request, Problem(503, _STOPPING, headers={"connection": "close"}))
         except Exception:
@@ -104,10 +106,13 @@ def refusing(
     return answering
 
 
-def problem_of(error: BatonpassError) -> Problem:
+def problem_of(error: BatonpassError, method: str = "GET") -> Problem:
     """One of our errors as a problem. What no caller can fix (a missing key or permission, damaged records, a store's
-    file that was deleted) is the service's own fault: 500."""
+    file that was deleted) is the service's own fault: 500. But a service whose user may only read the store refuses
+    what changes something, as it was set up to."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+    if isinstance(error, Denied) and method not in SAFE:
+        return Problem(403, line(f"this service may not change anything here: {error}"))
     fields, more = wrong_fields(error), dict(needed(error))
     if isinstance(error, BadRequest):
         status, fields = error.status, tuple(map(line, error.fields))

@@ -13,35 +13,41 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from batonpass.coordinator.client import Coordinator
 
+from .access_log import AccessLog
 from .endpoints import HEALTH, health_check, operations
 from .gate import Gate
 from .openapi import document
 from .operation import Operation
 from .page.routes import page
 from .refusing import answer, told, unrouted
+from .rooted import Rooted
+from .settings import Settings
 from .standing import Gauge
+from .tokens import Tokens
 
 
-def application(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
-    """The service over a coordinator, for everybody who has the token: the page, and the routes for programs."""
-    shown, asked = page(coordinator, gauge, token), _asked(coordinator, gauge, token)
+def application(coordinator: Coordinator, gauge: Gauge, settings: Settings) -> ASGIApp:
+    """The service over a coordinator, for everybody who has a token: the page, and the routes for programs."""
+    tokens, root = Tokens(settings), settings.root_path
+    shown, asked = page(coordinator, gauge, tokens, root), _asked(coordinator, gauge, tokens, root)
     alive = _over([health_check(coordinator)])
 
     async def which(scope: Scope, receive: Receive, send: Send) -> None:
-        of_page = scope["path"] in ("/", "/ui") or scope["path"].startswith("/ui/")
-        await (shown if of_page else alive if scope["path"] == HEALTH else asked)(scope, receive, send)
+        path = scope["path"].removeprefix(root)
+        of_page = path in ("/", "/ui") or path.startswith("/ui/")
+        await (shown if of_page else alive if path == HEALTH else asked)(scope, receive, send)
 
-    return which
+    return Rooted(AccessLog(which, everything=settings.log_all), root)
 
 
-def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
+def _asked(coordinator: Coordinator, gauge: Gauge, tokens: Tokens, root: str) -> Gate:
     offered = operations(coordinator, gauge)
-    about = document([*offered, health_check(coordinator)])
+    about = document([*offered, health_check(coordinator)], root or "/")
 
     async def openapi(_: Request, __: None) -> Response:
         return answer(about)
 
-    return Gate(_over([*offered, Operation("GET", "/openapi.json", openapi, None, None)]), token)
+    return Gate(_over([*offered, Operation("GET", "/openapi.json", openapi, None, None)]), tokens)
 
 
 def _route(offered: Sequence[Operation]) -> Route:

@@ -21,6 +21,7 @@ from batonpass.workers.single import alone
 
 from .hurried import Hurried
 from .routes import application
+from .settings import Settings
 from .standing import Gauge
 
 Started: TypeAlias = Callable[[str, str], None]
@@ -61,24 +62,27 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(connection: Connection, place: Place, token: str, started: Started) -> None:
+async def serve(connection: Connection, place: Place, settings: Settings, started: Started) -> None:
     """Serve until SIGTERM or SIGINT. `started` is called with the store and the address once requests are accepted."""
     with place.listener() as listener:  # first, so that no store is made for an address that is not available
         async with connection as coordinator:
             with closing(Gauge(coordinator)) as gauge:
-                await _serve(coordinator, gauge, listener, token, started)
+                await _serve(coordinator, gauge, listener, settings, started)
 
 
-async def _serve(coordinator: Coordinator, gauge: Gauge, listener: socket.socket, token: str, started: Started) -> None:
+async def _serve(
+    coordinator: Coordinator, gauge: Gauge, listener: socket.socket, settings: Settings, started: Started
+) -> None:
     config = uvicorn.Config(
-        application(coordinator, gauge, token),
+        application(coordinator, gauge, settings),
         http=Hurried,
         ws="none",
         lifespan="off",
         log_config=None,
         log_level="warning",
         access_log=False,
-        proxy_headers=False,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.proxies,
         server_header=False,
         timeout_graceful_shutdown=_LAST_WORDS,
     )

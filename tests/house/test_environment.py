@@ -20,6 +20,7 @@ NONSENSE = {
     "BATONPASS_COMPRESS": (["jobs"], "banana", "BATONPASS_COMPRESS=banana, but it must be 1 or 0"),
     "BATONPASS_ACCEPT_PLAIN": (["jobs"], "yes", "BATONPASS_ACCEPT_PLAIN=yes, but it must be 1 or 0"),
     "BATONPASS_TOKEN": (["serve"], "ä b", "use ASCII letters, digits and signs, no spaces"),
+    "BATONPASS_READ_TOKEN": (["serve"], "\u00e4 b", "use ASCII letters, digits and signs, no spaces"),
     "BATONPASS_WEBHOOK_SECRET": (["webhooks", "add", "w", "https://x.example/"], "banana", "is whsec_ and 24 to 64"),
 }
 # Nonsense that would leave data unencrypted, or unreadable.

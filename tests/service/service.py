@@ -20,6 +20,7 @@ from ..workers.serving import DEADLINE, Ask, Reply
 from .documented import Documented
 
 TOKEN = "a-token-of-the-tests"
+READ = "one-that-only-reads"
 
 
 class Verdict(bp.Contract, name="serve.verdict"):
@@ -69,7 +70,7 @@ def graph() -> Any:
 def process(url: str, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """The service on a port of its own; killed at the end if it is still there."""
     command = [sys.executable, "-m", "batonpass", "serve", "--port", "0", "--store", url, *arguments]
-    own = {name: value for name, value in os.environ.items() if name != "BATONPASS_TOKEN"}
+    own = {name: value for name, value in os.environ.items() if name not in ("BATONPASS_TOKEN", "BATONPASS_READ_TOKEN")}
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env={**own, **environment}, **pipes) as running:
         try:
@@ -78,21 +79,26 @@ def process(url: str, *arguments: str, **environment: str) -> Iterator[subproces
             running.kill()
 
 
-def service(url: str) -> AbstractContextManager[str]:
+def started(running: subprocess.Popen[str]) -> Any:
+    """What a service with --json says once it can be asked."""
+    assert running.stdout is not None
+    return json.loads(running.stdout.readline())
+
+
+def service(url: str, *arguments: str, root: str = "") -> AbstractContextManager[str]:
     """The address of a service on a store that knows the agents."""
-    return service_of(app, url)
+    return service_of(app, url, *arguments, root=root)
 
 
 @contextmanager
-def service_of(agents: bp.App, url: str) -> Iterator[str]:
+def service_of(agents: bp.App, url: str, *arguments: str, root: str = "") -> Iterator[str]:
     """The same for other agents."""
     with bp.connect(url, app=agents) as coordinator:
         coordinator.declare(agents)
-    with process(url, "--json", BATONPASS_TOKEN=TOKEN) as running:
-        assert running.stdout is not None
-        told = json.loads(running.stdout.readline())
+    with process(url, "--json", *arguments, "--root-path", root, BATONPASS_TOKEN=TOKEN) as running:
+        told = started(running)
         assert told["token"] is None  # a token that was given is not shown
-        assert told["page"] == f"{told['url']}/ui/"
+        assert told["page"] == f"{told['url']}{root}/ui/"
         yield told["url"]
 
 

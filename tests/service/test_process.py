@@ -81,7 +81,8 @@ def test_it_begins_with_a_token_and_ends_by_a_signal(sqlite_url: str, order: sig
                     running.wait(0.5)
                 open_one.sendall(b"{}")
                 assert open_one.recv(1000).startswith(b"HTTP/1.1 400 ")
-            assert running.communicate(timeout=DEADLINE) == ("", "")
+            told = running.communicate(timeout=DEADLINE)
+            assert (told[0], told[1].count("\n"), "POST /jobs 400" in told[1]) == ("", 1, True)
     assert running.returncode == 0
 
 

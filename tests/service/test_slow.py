@@ -14,6 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 import batonpass as bp
 from batonpass.service import hurried
 from batonpass.service.running import Place, serve
+from batonpass.service.settings import Settings
 
 WITHIN = 0.3
 
@@ -29,7 +30,7 @@ async def connected() -> AsyncIterator[SocketStream]:
             addresses.append(url)
             ready.set()
 
-        tasks.start_soon(serve, bp.connect("memory://"), Place("127.0.0.1", 0), "a-token", started)
+        tasks.start_soon(serve, bp.connect("memory://"), Place("127.0.0.1", 0), Settings("a-token"), started)
         await ready.wait()
         with anyio.fail_after(30):
             async with await anyio.connect_tcp("127.0.0.1", int(addresses[0].rpartition(":")[2])) as client:

@@ -48,9 +48,9 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(address: str) -> AsyncIterator[Visitor]:
+async def visiting(address: str, token: str = TOKEN) -> AsyncIterator[Visitor]:
     """Somebody who has signed in."""
     async with httpx.AsyncClient(base_url=address, timeout=DEADLINE) as http:
         visitor = Visitor(http)
-        assert "Overview" in await visitor.send("/ui/sign-in", token=TOKEN)
+        assert "Overview" in await visitor.send("/ui/sign-in", token=token)
         yield visitor

@@ -52,6 +52,9 @@ def rendered(request: Request, template: str, status: int = 200, **values: Any) 
         .get_template(template)
         .render(
             proof=getattr(request.state, "proof", None),
+            # Links begin with `root`, the path of a proxy before us.
+            root=request.scope.get("root_path", ""),
+            acts=getattr(request.state, "access", None) != "read",
             path=asked.path,
             shown=request.method == "GET",  # not what a form's address answered, which can't be opened again
             watching=request.query_params.get("watch") == "1",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from urllib.parse import parse_qsl
 
@@ -23,6 +23,7 @@ from ..bodies import fitting, received
 from ..gate import media_type
 from ..refusing import BadRequest, Endpoint, problem_of, refusing, unrouted
 from ..standing import Gauge
+from ..tokens import READS_ONLY, Tokens
 from . import checkpoints, events, fields, jobs, questions
 from .overview import overview
 from .questions import Typed
@@ -56,9 +57,10 @@ class _Which(BaseModel):
     done: str = ""
 
 
-def page(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
-    """The page over a coordinator."""
-    shows = _Page(coordinator, gauge, Sessions(token))
+def page(coordinator: Coordinator, gauge: Gauge, tokens: Tokens, root: str) -> ASGIApp:
+    """The page over a coordinator, below a path of a proxy's."""
+    sessions = tuple(Sessions(token, access, root) for access, token in tokens.by_access.items())
+    shows = _Page(coordinator, gauge, sessions, root)
     inside = shows.inside
     app = Starlette(
         routes=[
@@ -66,7 +68,7 @@ def page(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
             Route("/ui", shows.home, methods=["GET"]),
             Route("/ui/style.css", shows.style, methods=["GET"]),
             Route("/ui/sign-in", refusing(shows.sign_in, told), methods=["POST"]),
-            Route("/ui/sign-out", inside(shows.sign_out), methods=["POST"]),
+            Route("/ui/sign-out", inside(shows.sign_out, changes=False), methods=["POST"]),
             Route("/ui/", inside(shows.overview), methods=["GET"]),
             Route("/ui/inbox", inside(shows.inbox), methods=["GET"]),
             Route("/ui/jobs", inside(shows.jobs), methods=["GET"]),
@@ -96,31 +98,36 @@ def _to_sign_in(request: Request) -> Response:
 
 
 class _Page:
-    def __init__(self, coordinator: Coordinator, gauge: Gauge, sessions: Sessions) -> None:
+    def __init__(self, coordinator: Coordinator, gauge: Gauge, sessions: Sequence[Sessions], root: str) -> None:
         self._coordinator = coordinator
         self._gauge = gauge
         self._sessions = sessions
+        self._root = root
 
-    def inside(self, endpoint: Endpoint) -> Endpoint:
-        """An endpoint for people who have signed in. Its forms must prove that they come from the page."""
+    def inside(self, endpoint: Endpoint, *, changes: bool = True) -> Endpoint:
+        """An endpoint for people who have signed in. Its forms must prove that they come from the page, and if it
+        `changes` something, those who send them must have the full token."""
 
         async def entering(request: Request) -> Response:
-            session = self._sessions.known(request)
-            if session is None:
+            found = ((each, each.known(request)) for each in self._sessions)
+            sessions, session = next((one for one in found if one[1]), (None, None))
+            if sessions is None or session is None:
                 return _to_sign_in(request)
-            request.state.proof = self._sessions.proof(session)
+            request.state.access, request.state.proof = sessions.access, sessions.proof(session)
             if request.method == "POST":
                 request.state.typed = typed = await _typed(request)
-                if not self._sessions.proven(session, typed.pop("proof", "")):
+                if not sessions.proven(session, typed.pop("proof", "")):
                     raise BadRequest(
                         "this form is not from a page that you have open: go back, and open it again", status=403
                     )
+                if changes and sessions.access == "read":
+                    raise BadRequest(f"{READS_ONLY}, after signing out", status=403)
             return await endpoint(request)
 
         return refusing(entering, told)
 
     async def home(self, _: Request) -> Response:
-        return RedirectResponse("/ui/", 303)
+        return self._to("/ui/")
 
     async def style(self, _: Request) -> Response:
         return Response(style()[1], headers={"cache-control": "max-age=31536000, immutable"}, media_type="text/css")
@@ -129,16 +136,26 @@ class _Page:
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise BadRequest("this form is from another site", status=403)
         typed = await _typed(request, _SIGN_IN)
-        to = typed.get("to", "") if typed.get("to", "").startswith("/ui/") else "/ui/"
+        home = f"{self._root}/ui/"
+        to = typed.get("to", "") if typed.get("to", "").startswith(home) else home
         response = RedirectResponse(to, 303)
-        if self._sessions.begin(request, response, typed.get("token", "")):
+        entered = [each for each in self._sessions if each.begin(request, response, typed.get("token", ""))]
+        if entered:
+            request.state.access = entered[0].access
+            for other in self._sessions:
+                if other is not entered[0]:
+                    other.end(response)
             return response
         return rendered(request, "sign_in.html", 401, to=to, wrong="That is not the service's token.")
 
     async def sign_out(self, _: Request) -> Response:
-        response = RedirectResponse("/ui/", 303)
-        self._sessions.end(response)
+        response = self._to("/ui/")
+        for each in self._sessions:
+            each.end(response)
         return response
+
+    def _to(self, path: str) -> Response:
+        return RedirectResponse(self._root + path, 303)
 
     async def overview(self, request: Request) -> Response:
         return rendered(request, "overview.html", page=await overview(self._coordinator, self._gauge))
@@ -176,8 +193,8 @@ class _Page:
         try:
             job = await checkpoints.fork(self._coordinator, request.path_params["id"], request.state.typed)
         except (Refused, Conflict) as error:
-            return await self.checkpoint(request, Typed("fork", request.state.typed, problem_of(error)))
-        return RedirectResponse(f"/ui/jobs/{job}?done=forked", 303)
+            return await self.checkpoint(request, Typed("fork", request.state.typed, problem_of(error, "POST")))
+        return self._to(f"/ui/jobs/{job}?done=forked")
 
     async def answer(self, request: Request) -> Response:
         values = dict(request.state.typed)
@@ -218,8 +235,8 @@ class _Page:
         try:
             done = await act(job)
         except (Refused, Conflict) as error:
-            return await self.job(request, Typed(form, request.state.typed, problem_of(error)))
-        return RedirectResponse(f"/ui/jobs/{job}?done={done}", 303)
+            return await self.job(request, Typed(form, request.state.typed, problem_of(error, "POST")))
+        return self._to(f"/ui/jobs/{job}?done={done}")
 
 
 async def _typed(request: Request, most: int = MAX_PAYLOAD) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Sessions: browsers that have shown the service's token. A signed cookie says so, and nothing is kept here.
 
-The cookie opens only pages, never the JSON routes. A form from another site has no `proof`.
+Each token has sessions of its own, which may do what the token may. The cookie opens only pages, never the JSON routes.
+A form from another site has no `proof`.
 """
 
 from __future__ import annotations
@@ -13,28 +14,31 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-PATH = "/ui"
+from ..tokens import Access
+
 _LASTS = 12 * 3600  # seconds
 
 
 class Sessions:
-    """Makes sessions, and recognizes them, also after a restart with the same token."""
+    """Makes a token's sessions, and recognizes them, also after a restart with the same token."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, access: Access = "full", root: str = "") -> None:
+        self.access: Access = access
         self._token = token.encode()
+        self._path = f"{root}/ui"
         # Cookies know no ports: each service on a machine has its own.
         self.cookie = f"batonpass-{hashlib.sha256(b'batonpass cookie' + self._token).hexdigest()[:8]}"
         self._key = hmac.digest(self._token, b"batonpass page", hashlib.sha256)
 
     def begin(self, request: Request, response: Response, shown: str) -> bool:
-        """Have the browser keep a session, if `shown` is the service's token."""
+        """Have the browser keep a session, if `shown` is the token."""
         if not hmac.compare_digest(shown.strip().encode("utf-8", "surrogatepass"), self._token):
             return False
         about = f"{int(time.time()) + _LASTS}.{secrets.token_urlsafe(16)}"
         response.set_cookie(
             self.cookie,
             f"{about}.{self._sign('session', about)}",
-            path=PATH,
+            path=self._path,
             httponly=True,
             samesite="strict",
             secure=_encrypted(request),
@@ -43,7 +47,7 @@ class Sessions:
 
     def end(self, response: Response) -> None:
         """Have the browser forget its session."""
-        response.delete_cookie(self.cookie, path=PATH, httponly=True, samesite="strict")
+        response.delete_cookie(self.cookie, path=self._path, httponly=True, samesite="strict")
 
     def known(self, request: Request) -> str | None:
         """A request's session. None if it has no valid one."""
