@@ -21,5 +21,8 @@ class Tokens:
 
     def access(self, shown: bytes) -> Access | None:
         """What a token gives. It is compared with all of them, in a time that does not depend on its content."""
-        fitting = [access for access, token in self.by_access.items() if compare_digest(shown, token.encode())]
-        return fitting[0] if fitting else None
+        fitting: Access | None = None
+        for access, token in self.by_access.items():
+            if compare_digest(shown, token.encode()):
+                fitting = access
+        return fitting
