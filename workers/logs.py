@@ -9,11 +9,12 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Any, TextIO
 
 from pydantic_core import to_json
 
 from ..coordinator.safety import UnsafeStore
+from .notes import About
 
 
 class _JsonLines(logging.Formatter):
@@ -27,11 +28,21 @@ class _JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             **self._place,
             "message": record.getMessage(),
-            **getattr(record, "fields", {}),  # what the message says, by name
+            **_fields(record),
         }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return to_json(line).decode()
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    """What the message says, by name."""
+    if jobs := getattr(record, "jobs", None):  # that have ended at the same time
+        ended = [{**about.fields, "outcome": how} for about, how in jobs]
+        return ended[0] if len(ended) == 1 else {"jobs": ended}
+    told = record.args if isinstance(record.args, tuple) else ()
+    about = next((each.fields for each in told if isinstance(each, About)), {})
+    return {**about, **getattr(record, "fields", {})}
 
 
 class _TextLines(logging.Formatter):

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
-from ..coordinator.rows import Delivery
+from ..coordinator.rows import Delivery, JobRow
 
 _log = logging.getLogger("batonpass.worker")
 # If a delivery ends sooner (seconds), only its end is logged.
 _SHORT = 0.1
+
+
+class About(str):
+    """A delivery as log lines name it. Lines in JSON also have the parts as fields."""
+
+    row: JobRow
+
+    @classmethod
+    def of(cls, row: JobRow) -> About:
+        """What the log calls a delivery."""
+        made = cls(f"job {row.id} hop {row.hop} {row.agent}")
+        made.row = row
+        return made
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Its parts, by name."""
+        row = self.row
+        return {"job": row.id, "hop": row.hop, "agent": row.agent, "attempt": row.attempt}
 
 
 class Notes:
@@ -18,11 +38,11 @@ class Notes:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._begun: dict[str, tuple[str, Delivery]] = {}  # deliveries not logged yet, by lease
-        self._ended: list[str] = []
+        self._begun: dict[str, tuple[About, Delivery]] = {}  # deliveries not logged yet, by lease
+        self._ended: list[tuple[About, str]] = []
         self._saying = False
 
-    def begun(self, about: str, delivery: Delivery) -> None:
+    def begun(self, about: About, delivery: Delivery) -> None:
         """A delivery starts. `follow` is called when its agent is running."""
         self._begun[delivery.job.lease] = about, delivery
 
@@ -32,11 +52,11 @@ class Notes:
             self._saying = True
             self._loop.call_later(_SHORT, self._say_begun)
 
-    def ended(self, how: str) -> None:
+    def ended(self, about: About, how: str) -> None:
         """A delivery has ended well."""
         if not self._ended:
             self._loop.call_soon(self._say_ended)
-        self._ended.append(how)
+        self._ended.append((about, how))
 
     def over(self, lease: str) -> None:
         """A delivery no longer runs, however it ended."""
@@ -50,7 +70,8 @@ class Notes:
         self._begun.clear()
 
     def _say_ended(self) -> None:
-        _log.info("%s", "; ".join(self._ended))
+        line = "; ".join([f"{about}: {how}" for about, how in self._ended])
+        _log.info("%s", line, extra={"jobs": self._ended.copy()})
         self._ended.clear()
 
 

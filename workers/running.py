@@ -40,7 +40,7 @@ from .children.child_runner import WRITING, ChildRunner
 from .children.pool import Pool
 from .context.asking import check_answered
 from .keeper import LeaseKeeper
-from .notes import Notes
+from .notes import About, Notes
 from .outcomes.closing import Closing
 from .session import Drained, LeaseSession
 from .single import single
@@ -148,7 +148,7 @@ class Runner:
 
     async def _run(self, delivery: Delivery) -> None:
         row = delivery.job
-        about = f"job {row.id} hop {row.hop} {row.agent}"
+        about = About.of(row)
         if self._keeper is not None:
             self.notes.begun(about, delivery)
         if (runner := self._child_runner_for(row)) and await self._ran_in_child(about, delivery, runner):
@@ -174,7 +174,7 @@ class Runner:
         # The next process that it kills dies alone.
         return self._quarantine if row.crashes >= SUSPECT else None
 
-    async def _ran_in_child(self, about: str, delivery: Delivery, runner: ChildRunner) -> bool:
+    async def _ran_in_child(self, about: About, delivery: Delivery, runner: ChildRunner) -> bool:
         """Run a delivery in a child. Returns whether nothing more can be done with it here."""
         row = delivery.job
         if runner is self._quarantine:
@@ -190,13 +190,13 @@ class Runner:
             await self._leave_to_others(about, row, f"can't run it: {error}")
         return True
 
-    async def _leave_to_others(self, about: str, row: JobRow, why: str) -> None:
+    async def _leave_to_others(self, about: About, row: JobRow, why: str) -> None:
         pause = self.aside.put(row.queue)
         _log.error("%s: this worker leaves it to others for %g s, it %s", about, pause, why)
         await self._closing.release(about, row.fence, aside=True)
 
     async def _held(
-        self, about: str, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
+        self, about: About, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
     ) -> None:
         """Work on a delivery until its lease is over or this worker stops."""
         running = self._running[row.lease] = Underway(session, self._host)
@@ -275,7 +275,7 @@ class Runner:
             )
         return LeaseSession(self._store, delivery, self._app)
 
-    async def _unopened(self, about: str, row: JobRow, error: BatonpassError) -> None:
+    async def _unopened(self, about: About, row: JobRow, error: BatonpassError) -> None:
         """What was claimed can't be read. If only this worker can't read it, leave it to another one."""
         if isinstance(error, Unavailable):
             _log.error("%s: given up until its lease is given back or expires: %s", about, error)
@@ -285,7 +285,7 @@ class Runner:
         else:
             await self._closing.fail(about, None, LeaseSession(self._store, Delivery(_bare(row), None)), error)
 
-    async def _attempt(self, about: str, row: JobRow, envelope: Envelope, session: LeaseSession) -> None:
+    async def _attempt(self, about: About, row: JobRow, envelope: Envelope, session: LeaseSession) -> None:
         agent, calls = self._app[row.agent], Calls()
         calls.enter()
         self._running[row.lease].at_work = AtWork(about, agent, calls)
@@ -327,15 +327,15 @@ class Runner:
         except BatonpassError:
             return False
 
-    async def _end(self, about: str, session: LeaseSession, command: Command[None]) -> None:
+    async def _end(self, about: About, session: LeaseSession, command: Command[None]) -> None:
         if self.done is not None:
             self.done(session.fence.lease_id)
         self._ends(session.fence.lease_id)
         await session.awrite(command)
         if isinstance(command, HandOff):
-            self.notes.ended(f"{about}: handed off to {command.target.agent}")
+            self.notes.ended(about, f"handed off to {command.target.agent}")
         else:
-            self.notes.ended(f"{about}: {_ENDS[type(command)]}")
+            self.notes.ended(about, _ENDS[type(command)])
 
 
 _ENDS: dict[type, str] = {
