@@ -38,9 +38,9 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
 @linux
 @pytest.mark.capability("redis-disk-full")
 def test_a_full_disk(own_redis: RedisServer) -> None:
-    harness = RedisHarness(own_redis.url)
+    harnesses = {name: RedisHarness(own_redis.url) for name in SCENES}  # each looks at its own keys alone
     with own_redis.client() as server:
-        benches = {name: Bench(harness, side="sync", namespace=name) for name in SCENES}
+        benches = {name: Bench(harness, side="sync") for name, harness in harnesses.items()}
         commands = {name: scene(benches[name]) for name, scene in SCENES.items()}
         own_redis.limit_files(1)
         server.set("bp:test", "to be kept")
@@ -52,21 +52,22 @@ def test_a_full_disk(own_redis: RedisServer) -> None:
         with pytest.raises(bp.Overloaded, match="can't write to its disk"):
             bp.connect(own_redis.url, namespace="new").open()
         with pytest.warns(UnsafeStore, match="can't write its append-only file"):
-            bp.connect(own_redis.url, namespace=f"{harness.own}cancel").open()
+            bp.connect(own_redis.url, namespace=f"{harnesses['cancel'].own}default").open()
         own_redis.limit_files(-1)
         wait_until(lambda: info(server)["aof_last_write_status"] == "ok", what="the disk is full for ever")
         for name, bench in benches.items():
-            before = harness.dump()
+            before = harnesses[name].dump()
             bench.do(commands[name])
-            assert harness.dump() != before, name
-        kept = harness.dump()
+            assert harnesses[name].dump() != before, name
+        kept = {name: harness.dump() for name, harness in harnesses.items()}
         wait_until(lambda: info(server)["aof_buffer_length"] == 0)
         own_redis.kill()
         own_redis.start()
-        assert harness.dump() == kept
+        assert {name: harness.dump() for name, harness in harnesses.items()} == kept
         for bench in benches.values():
             bench.close()
-    harness.close()
+    for harness in harnesses.values():
+        harness.close()
 
 
 def test_a_snapshot_that_fails(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -90,22 +90,22 @@ def test_redis_refuses_before_it_writes(harness: RedisHarness, scene: Scene) -> 
 
 def test_redis_without_memory(own_redis: RedisServer) -> None:
     """What grows is refused, and nothing has changed. What ends something works, and then there is room again."""
-    harness = RedisHarness(own_redis.url)
     with ExitStack() as stack, own_redis.client() as server:
-        benches = {name: stack.enter_context(Bench(harness, side="sync", namespace=name)) for name in SCENES}
+        # Each looks at its own keys alone.
+        harnesses = {name: stack.enter_context(closing(RedisHarness(own_redis.url))) for name in SCENES}
+        benches = {name: stack.enter_context(Bench(harness, side="sync")) for name, harness in harnesses.items()}
         commands = {name: scene(benches[name]) for name, scene in SCENES.items()}
         server.config_set("maxmemory", 1)
         for name in GROWING:
             with benches[name].refused(bp.Overloaded, "nothing was written"):
                 benches[name].do(commands[name])
         for name in ENDING:
-            before = harness.dump()
+            before = harnesses[name].dump()
             benches[name].do(commands[name])
-            assert harness.dump() != before
+            assert harnesses[name].dump() != before
         server.config_set("maxmemory", 0)
         for name in GROWING:
             benches[name].do(commands[name])
-    harness.close()
 
 
 def test_redis_for_a_user_who_may_not_publish(own_redis: RedisServer) -> None:
@@ -125,9 +125,10 @@ def test_redis_for_a_user_who_may_not_publish(own_redis: RedisServer) -> None:
 def test_sqlite_when_it_is_interrupted(tmp_path: Path, scene: Scene) -> None:
     """At every few steps that SQLite takes for the transaction, its end included, until it has run through."""
     harness: Harness = SqliteHarness(tmp_path / "store.db")
-    with Bench(harness, side="sync") as bench:
+    with Bench(harness, side="sync") as bench, closing(sqlite3.connect(tmp_path / "store.db")) as beside:
         command = scene(bench)
         before = harness.dump()
+        untouched = commits(beside)
         connection = bench.store._writing._connection  # type: ignore[attr-defined]
         interruptions = 0
         while True:
@@ -137,10 +138,10 @@ def test_sqlite_when_it_is_interrupted(tmp_path: Path, scene: Scene) -> None:
                 break
             except bp.Unreachable:
                 connection.set_progress_handler(None, 0)
-                left = harness.dump()
-                if (
-                    left != before
-                ):  # SQLite asks a last time when the commit is done. Then it is there, and a repetition finds it
+                if commits(beside) != untouched:
+                    # SQLite asks a last time when the commit is done. Then it is there, and a repetition finds it.
+                    left = harness.dump()
+                    assert left != before
                     bench.do(command)
                     assert harness.dump() == left
                     break
@@ -148,6 +149,12 @@ def test_sqlite_when_it_is_interrupted(tmp_path: Path, scene: Scene) -> None:
         connection.set_progress_handler(None, 0)
         assert interruptions > 3
         assert harness.dump() != before
+
+
+def commits(beside: sqlite3.Connection) -> int:
+    """A number that changes with every commit of another connection."""
+    number: int = beside.execute("PRAGMA data_version").fetchone()[0]
+    return number
 
 
 def interrupt(connection: sqlite3.Connection, after: int) -> None:
