@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from .builtin_types import NotPlain, class_of
+from .builtin_types import DEEPEST, TOO_DEEP, NotPlain, class_of
 from .errors import Unserializable
 from .state_types import type_of
 
@@ -73,6 +73,9 @@ def _find(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes])
             return where, error
         if len(above) > _DEEPEST:
             return path, NotPlain(_TOO_DEEP)
+        # Where the nesting begins is told by now. Trying each of its levels, down to the last few, would take seconds.
+        if len(above) > DEEPEST and str(error) == TOO_DEEP:
+            return where, error
     return where, NotPlain(_ITSELF)
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import math
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -259,8 +260,7 @@ def test_a_circle_is_refused() -> None:
         pack(circle)
 
 
-def nested(depth: int, wrap: Any) -> Any:
-    value: Any = 1
+def nested(depth: int, wrap: Any, value: Any = 1) -> Any:
     for _ in range(depth):
         value = wrap(value)
     return value
@@ -288,6 +288,12 @@ def test_nesting_without_end_is_refused(wrap: Any) -> None:
         pack(value)
 
 
+def test_the_path_to_what_is_nested_without_end_is_short() -> None:
+    with pytest.raises(bp.Unserializable, match="inside of each other more than 32 deep") as refused:
+        pack({"a": 1, "b": nested(500, WRAPS[2])})
+    assert re.fullmatch(r"state\['b'\](\[0\]){1,40}", refused.value.path)
+
+
 def test_nesting_that_would_crash_the_interpreter_is_corrupted() -> None:
     """Each tuple inside a tuple takes C stack when it is loaded. Made by hand, because `pack` refuses it."""
     program = """
@@ -310,12 +316,15 @@ except Exception as error:
 @pytest.mark.parametrize("inside", [[], [-1], [b"x"]], ids=["nothing", "number", "bytes"])
 def test_the_deepest_nesting_that_is_packed_comes_back(wrap: Any, around: Any, inside: Any) -> None:
     """msgpack packs one level more than it unpacks. The search for unknown types goes as deep."""
-    value: Any = inside
-    packed = b""
-    with pytest.raises(bp.Unserializable):
-        for _ in range(1100):
-            value = wrap(value)
-            packed = pack(around(value))
+    packed, deepest, refused = b"", 0, 1100
+    while refused - deepest > 1:
+        depth = (deepest + refused) // 2
+        try:
+            packed = pack(around(nested(depth, wrap, inside)))
+            deepest = depth
+        except bp.Unserializable:
+            refused = depth
+    assert 500 < refused < 1100
     assert pack(unpack(packed)) == packed
 
 
