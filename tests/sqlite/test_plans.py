@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator import sqlite
 from tests.harness.bench import Bench, new_job
 from tests.harness.children import Family
+from tests.harness.ram import ram_folder
 from tests.harness.stores import SqliteHarness
 from tests.rules.scenes import SCENES, Scene
 
@@ -22,11 +24,21 @@ _ABOUT_ALL = {"prune jobs", "trim events"} | {name for name in SCENES if name.st
 _SCENES = {name: scene for name, scene in SCENES.items() if name not in _ABOUT_ALL}
 
 
+@cache
+def _ended_jobs(count: int) -> bytes:
+    """A file with so many."""
+    with ram_folder() as folder:
+        file = folder / "store.db"
+        with Bench(SqliteHarness(file), side="sync") as bench:
+            for _ in range(count):
+                bench.do(c.Cancel(bench.do(new_job()).id))
+        return file.read_bytes()
+
+
 def steps(file: Path, scene: Scene, others: int) -> int:
     """How many tens of steps SQLite's virtual machine takes for an operation beside so many ended jobs."""
+    file.write_bytes(_ended_jobs(others))
     with Bench(SqliteHarness(file), side="sync") as bench:
-        for _ in range(others):
-            bench.do(c.Cancel(bench.do(new_job()).id))
         command = scene(bench)
         taken = count()
         connection = bench.store._writing._connection  # type: ignore[attr-defined]
