@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
 
 import anyio
@@ -16,6 +19,8 @@ from pydantic import BaseModel
 
 import batonpass as bp
 
+from ..harness.waiting import wait_until
+from ..workers.processes import parent
 from ..workers.serving import DEADLINE, Ask, Reply
 from .documented import Documented
 
@@ -70,13 +75,16 @@ def graph() -> Any:
 def process(url: str, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """The service on a port of its own; killed at the end if it is still there."""
     command = [sys.executable, "-m", "batonpass", "serve", "--port", "0", "--store", url, *arguments]
-    own = {name: value for name, value in os.environ.items() if name not in ("BATONPASS_TOKEN", "BATONPASS_READ_TOKEN")}
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, env={**own, **environment}, **pipes) as running:
+    with subprocess.Popen(command, env={**_outside(), **environment}, **pipes) as running:
         try:
             yield running
         finally:
             running.kill()
+
+
+def _outside() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("BATONPASS_TOKEN", "BATONPASS_READ_TOKEN")}
 
 
 def started(running: subprocess.Popen[str]) -> Any:
@@ -95,11 +103,34 @@ def service_of(agents: bp.App, url: str, *arguments: str, root: str = "") -> Ite
     """The same for other agents."""
     with bp.connect(url, app=agents) as coordinator:
         coordinator.declare(agents)
-    with process(url, "--json", *arguments, "--root-path", root, BATONPASS_TOKEN=TOKEN) as running:
-        told = started(running)
+    with forked(url, *arguments, "--root-path", root) as told:
         assert told["token"] is None  # a token that was given is not shown
         assert told["page"] == f"{told['url']}{root}/ui/"
         yield told["url"]
+
+
+@contextmanager
+def forked(url: str, *arguments: str) -> Iterator[dict[str, Any]]:
+    """What `process` says as it starts, where the start itself is not what is tested: forked off a warm parent."""
+    with TemporaryDirectory() as folder:
+        out = Path(folder, "out")
+        options = ["serve", "--port", "0", "--store", url, "--json", *arguments]
+        command = {"arguments": options, "out": str(out), "log": os.devnull}
+        zygote = parent("batonpass.service.running")
+        pid = zygote.start({**command, "environment": {**_outside(), "BATONPASS_TOKEN": TOKEN}})
+
+        def told() -> str:
+            said = out.read_text() if out.exists() else ""
+            assert pid not in zygote.ended, said
+            return "".join(line for line in said.splitlines(keepends=True) if line.startswith('{"url"'))
+
+        try:
+            wait_until(lambda: told().endswith("\n"), timeout=DEADLINE, what="the service")
+            yield json.loads(told())
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: pid in zygote.ended, timeout=DEADLINE, what=f"the end of {pid}")
 
 
 def caller(address: str, token: str = TOKEN) -> httpx.AsyncClient:

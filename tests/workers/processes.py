@@ -68,9 +68,10 @@ class Desk:
 
 
 @cache
-def parent() -> Zygote:
-    """The parent of a session's workers: to start Python and import everything takes longer than most tests."""
-    made = Zygote(["batonpass.cli", "batonpass.workers.process"], ROOT)
+def parent(*modules: str) -> Zygote:
+    """The parent of a session's workers, or of what else needs these modules: to start Python and import everything
+    takes longer than most tests."""
+    made = Zygote(["batonpass.cli", "batonpass.workers.process", *modules], ROOT)
     atexit.register(made.close)
     return made
 
