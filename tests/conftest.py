@@ -30,6 +30,7 @@ for _name, _value in {
     "CREWAI_TRACING_ENABLED": "false",
     "CREWAI_DISABLE_VERSION_CHECK": "true",
     "LANGSMITH_TRACING": "false",
+    "PYDANTIC_DISABLE_PLUGINS": "__all__",  # there are none: each process would look for 35 ms, and there are hundreds
     "PYTHONWARNINGS": "ignore:Core Pydantic V1 functionality",  # LangChain, on Python 3.14
 }.items():
     os.environ.setdefault(_name, _value)
