@@ -31,9 +31,10 @@ def graph(saver: BatonpassSaver) -> Any:
     return made.compile(checkpointer=saver)
 
 
-# Forked, since each would take seconds to import LangGraph.
+# Forked, since each would take seconds to import LangGraph. And frozen, or each one's garbage collections copy all of it.
 _PARENT = f"""
-import os, sys, traceback
+import gc, os, sys, traceback
+import batonpass.coordinator.redis.store, batonpass.coordinator.sqlite.store
 from batonpass.adapters.langgraph import BatonpassSaver
 from {__name__} import graph
 
@@ -42,6 +43,7 @@ def run():
     for _ in range({_RUNS}):
         made.invoke({{"trace": ["in"]}}, {{"configurable": {{"thread_id": "one"}}}})
 
+gc.freeze()
 children = []
 for _ in range({_PROCESSES}):
     children.append(os.fork())
