@@ -14,6 +14,7 @@ from anyio.from_thread import start_blocking_portal
 import batonpass as bp
 
 from .cli.commandline import CommandLine, Ran, kept
+from .workers import processes
 from .workers.serving import serving
 
 APP = """
@@ -114,6 +115,12 @@ def process(*command: str) -> Ran:
     """Runs a command as a process of its own, to see what it imports and how it fails at that."""
     ran = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60)
     return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def worker(out: Path, *arguments: str) -> Ran:
+    """Runs a worker that can't serve, forked off a warm parent. What it prints on standard output counts as errors."""
+    code = processes.ran("worker", *arguments, out=out)
+    return Ran(code, "", out.read_text())
 
 
 @pytest.mark.parametrize(
@@ -249,8 +256,8 @@ def test_half_of_a_bracket_in_a_url(
         ("third:app", "no adapter for agents of kind 'nosuch': installed kinds: autogen, crewai, function, langgraph"),
     ],
 )
-def test_an_app_that_can_not_be_served(app: str, complaint: str, here: Path, cli: CommandLine) -> None:
-    assert complaint in process("-m", "batonpass", "worker", app).complaint
+def test_an_app_that_can_not_be_served(app: str, complaint: str, here: Path, tmp_path: Path, cli: CommandLine) -> None:
+    assert complaint in worker(tmp_path / "printed", app).complaint
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a folder in which even root can make no file")
@@ -282,8 +289,10 @@ def test_how_the_process_died_that_imports_the_app(here: Path) -> None:
         (["--grace", "-1"], "--grace '-1': write seconds, or a number with s, m, h, d or w"),
     ],
 )
-def test_a_worker_that_can_not_start(options: list[str], complaint: str, here: Path, cli: CommandLine) -> None:
-    assert complaint in process("-m", "batonpass", "worker", "desk:app", *options).complaint
+def test_a_worker_that_can_not_start(
+    options: list[str], complaint: str, here: Path, tmp_path: Path, cli: CommandLine
+) -> None:
+    assert complaint in worker(tmp_path / "printed", "desk:app", *options).complaint
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """A process that has imported the frameworks once and forks a worker per command: importing CrewAI takes seconds.
 
 Reads one JSON command a line on stdin: {"url", "app", "agents", "lease", "log", "out", "kill"}, or {"arguments", "log",
-"out", "environment", "ignore"} for one as the command line starts it, which ignores these signals. Writes {"started":
-pid} for each, and {"ended": pid, "status": n} (negative: the signal) when one has ended.
+"out", "environment", "ignore", "folder"} for one as the command line starts it, which ignores these signals. In a
+folder it has this environment alone. Writes {"started": pid} for each, and {"ended": pid, "status": n} (negative: the
+signal) when one has ended.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ def fork_worker(command: dict[str, Any]) -> int:
         return pid
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if "folder" in command:
+        os.chdir(command["folder"])
+        os.environ.clear()
     os.environ["BATONPASS_TEST_LOG"] = command["log"]
     os.environ["BATONPASS_TEST_KILL"] = command.get("kill", "")
     os.environ.update(command.get("environment", {}))

@@ -31,7 +31,7 @@ def graph(saver: BatonpassSaver) -> Any:
     return made.compile(checkpointer=saver)
 
 
-# Forked, since each would take seconds to import LangGraph. And frozen, or each one's garbage collections copy all of it.
+# Forked, since each would take seconds to import LangGraph. Frozen, so that its garbage collections copy nothing.
 _PARENT = f"""
 import gc, os, sys, traceback
 import batonpass.coordinator.redis.store, batonpass.coordinator.sqlite.store

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 import batonpass as bp
 
 from ..harness.waiting import wait_until
-from ..workers.processes import parent
+from ..workers.processes import parent, start
 from ..workers.serving import DEADLINE, Ask, Reply
 from .documented import Documented
 
@@ -114,10 +114,9 @@ def forked(url: str, *arguments: str) -> Iterator[dict[str, Any]]:
     """What `process` says as it starts, where the start itself is not what is tested: forked off a warm parent."""
     with TemporaryDirectory() as folder:
         out = Path(folder, "out")
-        options = ["serve", "--port", "0", "--store", url, "--json", *arguments]
-        command = {"arguments": options, "out": str(out), "log": os.devnull}
         zygote = parent("batonpass.service.running")
-        pid = zygote.start({**command, "environment": {**_outside(), "BATONPASS_TOKEN": TOKEN}})
+        options, tokens = ["--json", *arguments], {"BATONPASS_TOKEN": TOKEN, "BATONPASS_READ_TOKEN": ""}
+        pid = start(zygote, "serve", "--port", "0", "--store", url, *options, out=out, **tokens)
 
         def told() -> str:
             said = out.read_text() if out.exists() else ""

@@ -76,6 +76,19 @@ def parent(*modules: str) -> Zygote:
     return made
 
 
+def start(zygote: Zygote, *arguments: str, out: Path, **environment: str) -> int:
+    """Fork `batonpass` with arguments, in this folder and environment; its pid. What it prints goes to a file."""
+    command = {"arguments": arguments, "out": str(out), "log": os.devnull, "folder": os.getcwd()}
+    return zygote.start({**command, "environment": {**os.environ, **environment}})
+
+
+def ran(*arguments: str, out: Path) -> int:
+    """Fork `batonpass` and wait until it has ended; its exit code."""
+    pid = start(parent(), *arguments, out=out)
+    wait_until(lambda: pid in parent().ended, timeout=DEADLINE, what=f"the end of batonpass {arguments}")
+    return parent().ended[pid]
+
+
 class WorkerProcess:
     """One worker process."""
 
