@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
+from operator import attrgetter
 
 from ...contracts.job import ENDED
 from ..parts.spans import Append, Span
@@ -14,6 +15,13 @@ from .events import MemoryEvents
 from .items import MemoryItems
 from .lanes import MemoryLanes
 from .streams import MemoryStreams
+
+_values = attrgetter(*(field.name for field in fields(JobRow)))
+
+
+def copied(row: JobRow) -> JobRow:
+    """A job's row for somebody else. (`replace` takes six times as long, and each command copies some.)"""
+    return JobRow(*_values(row))
 
 
 class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, MemoryLanes):
@@ -42,7 +50,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
 
     def job(self, job_id: str) -> JobRow | None:
         row = self._jobs.get(job_id)
-        return replace(row) if row else None
+        return copied(row) if row else None
 
     def put_job(self, row: JobRow) -> None:
         before = self._jobs.get(row.id)
@@ -50,17 +58,19 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
             self._ready[before.queue].pop(row.id)
         if row.ready:
             self._ready.setdefault(row.queue, {})[row.id] = row.ready
-        self._jobs[row.id] = replace(row)
+        self._jobs[row.id] = copied(row)
 
     add_job = put_job
 
     def jobs(self, limit: int, before: str, state: str, agent: str, *, dead: bool) -> list[JobRow]:
         state = "failed" if dead else state
         found = self._newest_first(before, dead=dead)
-        return [replace(row) for row in found if state in ("", row.state) and agent in ("", row.agent)][:limit]
+        fitting = (row for row in found if state in ("", row.state) and agent in ("", row.agent))
+        return [copied(row) for row in islice(fitting, limit)]
 
     def newest_on(self, thread: str, limit: int, before: str) -> list[JobRow]:
-        return [replace(row) for row in self._newest_first(before) if row.thread == thread][:limit]
+        fitting = (row for row in self._newest_first(before) if row.thread == thread)
+        return [copied(row) for row in islice(fitting, limit)]
 
     def _newest_first(self, before: str, *, dead: bool = False) -> list[JobRow]:
         def place(row: JobRow) -> tuple[int, str]:
@@ -72,13 +82,13 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.state == "input_required"]
         behind = [row for row in found if (row.asked, row.id) > (after, after_id)]
-        return [replace(row) for row in sorted(behind, key=lambda row: (row.asked, row.id))[:limit]]
+        return [copied(row) for row in sorted(behind, key=lambda row: (row.asked, row.id))[:limit]]
 
     def ready(self, queue: str, limit: int, after: int) -> list[JobRow]:
         places = self._ready.get(queue, {})
         found = sorted((job_id for job_id in places if places[job_id] > after), key=lambda j: places[j])
         rows = (self._jobs[job_id] for job_id in found)
-        return [replace(row) for row in islice((row for row in rows if not 0 < row.limit <= self.now), limit)]
+        return [copied(row) for row in islice((row for row in rows if not 0 < row.limit <= self.now), limit)]
 
     def count_waiting(self, queues: Sequence[str], lane: str, most: int) -> int:
         in_line = sum(1 for row in self._jobs.values() if row.waits and row.lane == lane)
@@ -91,22 +101,22 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
     def first_in_line(self, lane: str, priority: int | None = None) -> JobRow | None:
         line = (r for r in self._jobs.values() if r.waits and r.lane == lane and priority in (None, r.priority))
         first = min(line, key=lambda row: (-row.priority, row.waits, row.id), default=None)
-        return replace(first) if first else None
+        return copied(first) if first else None
 
     def expired_leases(self, limit: int) -> list[JobRow]:
         due = [row for row in self._jobs.values() if 0 < row.lease_until <= self.now]
-        return [replace(row) for row in sorted(due, key=lambda row: (row.lease_until, row.id))[:limit]]
+        return [copied(row) for row in sorted(due, key=lambda row: (row.lease_until, row.id))[:limit]]
 
     def due_timers(self, limit: int) -> list[JobRow]:
         due = [row for row in self._jobs.values() if 0 < row.due <= self.now and row.reason != "thread_busy"]
-        return [replace(row) for row in sorted(due, key=lambda row: (row.due, row.id))[:limit]]
+        return [copied(row) for row in sorted(due, key=lambda row: (row.due, row.id))[:limit]]
 
     def _unended(self) -> Iterator[JobRow]:
         return (row for row in self._jobs.values() if row.state not in ENDED)
 
     def overdue(self, limit: int) -> list[JobRow]:
         late = [row for row in self._unended() if 0 < row.limit <= self.now]
-        return [replace(row) for row in sorted(late, key=lambda row: (row.limit, row.id))[:limit]]
+        return [copied(row) for row in sorted(late, key=lambda row: (row.limit, row.id))[:limit]]
 
     def next_due(self) -> int:
         def times(row: JobRow) -> tuple[int, int, int]:
@@ -117,11 +127,11 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
 
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.thread == thread]
-        return [replace(row) for row in sorted(found, key=lambda row: (row.created, row.id))[:limit]]
+        return [copied(row) for row in sorted(found, key=lambda row: (row.created, row.id))[:limit]]
 
     def oldest_jobs(self, start: int, limit: int) -> list[JobRow]:
         oldest_first = sorted(self._jobs.values(), key=lambda row: (row.created, row.id))
-        return [replace(row) for row in oldest_first[start : start + limit]]
+        return [copied(row) for row in oldest_first[start : start + limit]]
 
     def drop_job(self, job_id: str) -> None:
         del self._jobs[job_id]
