@@ -84,7 +84,9 @@ def process(url: str, *arguments: str, **environment: str) -> Iterator[subproces
 
 
 def _outside() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in ("BATONPASS_TOKEN", "BATONPASS_READ_TOKEN")}
+    return {
+        name: value for name, value in os.environ.items() if name not in ("BATONPASS_TOKEN", "BATONPASS_READ_TOKEN")
+    }
 
 
 def started(running: subprocess.Popen[str]) -> Any:
