@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from redis import exceptions
+from redis.sentinel import MasterNotFoundError
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachable
 from ..refusals import Denied
@@ -45,9 +46,18 @@ def in_script(text: str) -> bool:
     return any(words in text for words in _NO_PERMISSION)
 
 
+def _no_master(error: MasterNotFoundError, url: str, text: str) -> BatonpassError:
+    """The error if no Sentinel names a master. What each one answered comes after the first words."""
+    if "AuthenticationError" in str(error):
+        return Denied(f"a Sentinel of {url} refused the login: give its password with ?sentinel_password=PASSWORD")
+    return Unreachable(f"no Redis at {url}: {text}: its Sentinels can't be reached, or watch no service of that name")
+
+
 def failure(error: Exception, url: str, needed: str = _ACL) -> BatonpassError:
     """The error for the user: what happened at the server, and what to do. `needed` are the rights that it takes."""
     text = first_line(error)
+    if isinstance(error, MasterNotFoundError):
+        return _no_master(error, url, text)
     if isinstance(error, exceptions.AuthenticationError):
         # How a server answers a client without a password, depending on what it was asked first.
         told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
