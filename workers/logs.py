@@ -41,8 +41,8 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
         ended = [{**about.fields, "outcome": how} for about, how in jobs]
         return ended[0] if len(ended) == 1 else {"jobs": ended}
     told = record.args if isinstance(record.args, tuple) else ()
-    about: dict[str, Any] = next((each.fields for each in told if isinstance(each, About)), {})
-    return {**about, **getattr(record, "fields", {})}
+    about = [each.fields for each in told if isinstance(each, About)]
+    return {**(about[0] if about else {}), **getattr(record, "fields", {})}
 
 
 class _TextLines(logging.Formatter):

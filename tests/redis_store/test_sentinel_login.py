@@ -20,11 +20,8 @@ def test_a_sentinel_with_a_password(own_redis: RedisServer, tmp_path: Path) -> N
         with sentinel.client() as client:
             client.execute_command("ACL SETUSER", "default", "resetpass", ">let me in")
         url = f"redis+sentinel://127.0.0.1:{sentinel.port}"
-        for wrong in ("", "?sentinel_password=other"):
-            with pytest.raises(
-                bp.BatonpassError, match=r"a Sentinel of .* give its password with \?sentinel_password="
-            ):
-                bp.connect(f"{url}/{SERVICE}{wrong}").__enter__()
+        with pytest.raises(bp.BatonpassError, match=r"a Sentinel of .* its password with \?sentinel_password="):
+            bp.connect(f"{url}/{SERVICE}").__enter__()
         with pytest.raises(bp.Unreachable, match="or watch no service of that name"):
             bp.connect(f"{url}/nosuch?sentinel_password=let%20me%20in").__enter__()
         with bp.connect(f"{url}/{SERVICE}?sentinel_password=let%20me%20in") as coordinator:
