@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from batonpass.contracts.job import Children, JobInfo, JobState, Lease, OnBusy, Priority
     from batonpass.contracts.options import AskOptions, JobOptions, SubmitOptions
     from batonpass.contracts.part import Part
+    from batonpass.contracts.pause import Pause
     from batonpass.contracts.retry import Retries, Retry
     from batonpass.contracts.schedule import CatchUp, Schedule
     from batonpass.contracts.state_types import UnknownValue, state_type
@@ -175,6 +176,7 @@ __all__ = [
     "OverBudget",
     "Overloaded",
     "Part",
+    "Pause",
     "Payload",
     "Priority",
     "Rate",
@@ -242,6 +244,7 @@ _HOMES = {
     "contracts.job": "Children JobInfo JobState Lease OnBusy Priority",
     "contracts.options": "AskOptions JobOptions SubmitOptions",
     "contracts.part": "Part",
+    "contracts.pause": "Pause",
     "contracts.retry": "Retries Retry",
     "contracts.schedule": "CatchUp Schedule",
     "contracts.state_types": "UnknownValue state_type",

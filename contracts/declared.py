@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .bounds import Rate
 from .contract import ContractRef
 from .jsonable import jsonable
 from .listed import Listed
+from .pause import Pause
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class AgentInfo(Listed):
     - `returns` is the contract of its result, if it ends jobs, and `result_schema` that contract's JSON Schema (None if
       an older release declared it). `hands_to` are the agents that it may hand jobs to, with what it gives them.
     - `concurrency`, `rate`, `limit_by`, `max_waiting` and `max_payload` are its limits: see `Agent`. None: no limit.
+    - `paused` is its pause, if it is paused: no worker starts its jobs meanwhile.
     """
 
     name: str
@@ -38,6 +40,7 @@ class AgentInfo(Listed):
     limit_by: str | None
     max_waiting: int | None
     max_payload: int
+    paused: Pause | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Its values for JSON, with contracts as text (name@version)."""
@@ -48,4 +51,5 @@ class AgentInfo(Listed):
             "returns": str(self.returns) if self.returns else None,
             "hands_to": {to: str(ref) for to, ref in self.hands_to.items()},
         }
-        return jsonable({**vars(self), **contracts, "rate": rate})
+        paused = asdict(self.paused) if self.paused else None
+        return jsonable({**vars(self), **contracts, "rate": rate, "paused": paused})

@@ -37,6 +37,8 @@ PRUNED = "batonpass.thread.pruned"
 THREAD_DELETED = "batonpass.thread.deleted"
 JOB_DELETED = "batonpass.job.deleted"
 NOT_SCHEDULED = "batonpass.schedule.failed"
+AGENT_PAUSED = "batonpass.agent.paused"
+AGENT_RESUMED = "batonpass.agent.resumed"
 REWOUND = "batonpass.store.rewound"
 IMPORTED = "batonpass.event.imported"
 
@@ -46,8 +48,8 @@ TYPES: frozenset[str] = frozenset(value for name, value in globals().items() if 
 
 @dataclass(frozen=True, kw_only=True)
 class Event(Listed):
-    """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread or the
-    schedule) and `time`.
+    """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread, the
+    schedule or the agent) and `time`.
 
     `cursor` is the opaque position after this event: pass it as `after=` to continue from here. `data` depends on the
     type: agent, hop, worker, token, checkpoint, error ... (Times in it are ms since 1970.) All types start with
@@ -57,6 +59,7 @@ class Event(Listed):
       .sleeping, .fanned_out, .joined, .retrying, .released, .limited, .crashed, .redriven, .deleted
     - when a job ends: job.completed, .failed, .canceled, .rejected
     - checkpoint.saved, .expired, .named; lease.expired; thread.pruned, .deleted; schedule.failed; store.rewound
+    - agent.paused (`reason` says why, if that was told), .resumed
     - event.imported: what happened to an imported job elsewhere (`was`), and when (`at`)
     """
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from .contract import ContractRef
 from .guard import Guard, Spent
 from .jsonable import jsonable
+from .pause import Pause
 
 # How long a delivery stays a worker's without a heartbeat, in seconds. Short is safe, because writes are fenced; it
 # bounds how long the jobs of a dead worker wait.
@@ -106,6 +107,7 @@ class JobInfo:
     - `guard` is its limits. `spent` is what was used up to the last handoff, or in all once the job has ended.
     - `parent` is the job that waits, or waited, for this one. `children` counts those of its own last fan-out in this
       hop.
+    - `paused` is the pause of its agent, if the job is submitted and that is paused: no worker starts it meanwhile.
     - `unreadable` names what is damaged, or encrypted with a key that this client lacks: the "envelope" (then `path`,
       `guard` and `spent` are unknown) or the "question".
     """
@@ -136,6 +138,7 @@ class JobInfo:
     parent: str | None
     children: Children | None
     unreadable: tuple[str, ...] = ()
+    paused: Pause | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Its values for JSON, with times as text."""

@@ -25,7 +25,7 @@ from ..contracts.options import SubmitOptions
 from ..contracts.webhook import WebhookInfo
 from ..contracts.worker import WorkerInfo
 from .backup import Progress, back_up
-from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel, webhooks
+from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, pauses, travel, webhooks
 from .calls.declaring import declaring, known
 from .calls.inputs import contract_wanted
 from .consumer import Consumer
@@ -341,6 +341,20 @@ class Coordinator(Scheduling):
     async def agents(self) -> list[AgentInfo]:
         """List the agents that were declared in the store, with the contracts that they accept, by name."""
         return await adrive(self.store, known())
+
+    async def pause_agent(self, agent: str | Agent[Any], *, reason: str = "") -> bool:
+        """Let no worker start a job of an agent until `resume_agent`: the model's provider is down, a deploy was bad.
+        Once this has returned, no claim takes one, and the store remembers it, also for workers that start later.
+
+        Jobs that run go on. All others wait, new ones and those that are handed off, retried or due, each with the
+        pause in `info().paused`. Their expiry and deadlines still apply. Returns False if the agent was paused already
+        (the first reason stays). Raises `UnknownAgent`.
+        """
+        return await adrive(self.store, pauses.pause(self.book, agent, reason))
+
+    async def resume_agent(self, agent: str | Agent[Any]) -> bool:
+        """Let workers start a paused agent's jobs again. Returns False if it was not paused. Raises `UnknownAgent`."""
+        return await adrive(self.store, pauses.resume(self.book, agent))
 
     async def workers(self) -> list[WorkerInfo]:
         """List the live workers, with the agents that they serve and their versions.

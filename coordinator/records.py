@@ -8,7 +8,18 @@ from typing import Protocol
 from .commands import Child
 from .items import ItemName, ItemRow
 from .parts.spans import Append, Span
-from .rows import CheckpointRow, ConsumerGroup, EventRow, JobRow, OutcomeRow, Place, StreamRow, ThreadRow, Write
+from .rows import (
+    CheckpointRow,
+    ConsumerGroup,
+    EventRow,
+    JobRow,
+    OutcomeRow,
+    PauseRow,
+    Place,
+    StreamRow,
+    ThreadRow,
+    Write,
+)
 
 
 class Records(Protocol):
@@ -309,6 +320,15 @@ class Records(Protocol):
     def drop_group(self, name: str) -> None: ...
     def trim_events(self, keep: int, limit: int) -> int:
         """Delete the oldest events except `keep`, `limit` at most. Returns how many."""
+        ...
+
+    def pause(self, agent: str) -> PauseRow | None:
+        """The last change of an agent that was ever paused."""
+        ...
+
+    def put_pause(self, row: PauseRow) -> None: ...
+    def pauses(self) -> list[PauseRow]:
+        """The agents that are paused, by name."""
         ...
 
     def declare(self, agents: Mapping[str, bytes]) -> None: ...

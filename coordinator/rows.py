@@ -23,6 +23,16 @@ class Fence:
     lease_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class PauseRow:
+    """Whether an agent is paused, and since when that is so. `at` grows with each change."""
+
+    agent: str
+    at: int
+    paused: bool
+    reason: str = ""
+
+
 @dataclass(slots=True)
 class JobRow:
     """A job as stored. Times are the store's, in ms since 1970; "" and 0 mean "none".

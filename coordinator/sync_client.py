@@ -25,7 +25,7 @@ from ..contracts.options import SubmitOptions
 from ..contracts.webhook import WebhookInfo
 from ..contracts.worker import WorkerInfo
 from .backup import Progress, back_up
-from .calls import checkpoints, dead, drive, events, groups, inbox, jobs, travel, webhooks
+from .calls import checkpoints, dead, drive, events, groups, inbox, jobs, pauses, travel, webhooks
 from .calls.declaring import declaring, known
 from .calls.inputs import contract_wanted
 from .consumer import SyncConsumer
@@ -281,6 +281,14 @@ class SyncCoordinator(SyncScheduling):
     def agents(self) -> list[AgentInfo]:
         """List the agents that were declared in the store, with the contracts that they accept, by name."""
         return drive(self.store, known())
+
+    def pause_agent(self, agent: str | Agent[Any], *, reason: str = "") -> bool:
+        """Let no worker start a job of an agent until `resume_agent`."""
+        return drive(self.store, pauses.pause(self.book, agent, reason))
+
+    def resume_agent(self, agent: str | Agent[Any]) -> bool:
+        """Let workers start a paused agent's jobs again."""
+        return drive(self.store, pauses.resume(self.book, agent))
 
     def workers(self) -> list[WorkerInfo]:
         """List the live workers, with the agents that they serve and their versions."""

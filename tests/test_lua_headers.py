@@ -116,6 +116,9 @@ SAMPLES: list[c.Command[Any]] = [
     c.Declare({USER: b"1", "b": b"2"}, {USER: b"0"}),
     c.Declared(),
     c.Takers("q" * 32),
+    c.PauseAgent(USER, USER),
+    c.ResumeAgent(USER, ("q" * 32, "r" * 32), 5),
+    c.Pauses(),
 ]
 SENT: dict[str, list[list[Any]]] = {}
 for _sample in SAMPLES:

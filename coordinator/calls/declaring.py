@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...contracts.app import App
@@ -11,6 +12,7 @@ from ...contracts.errors import BadSetup, BatonpassError
 from ..book import Declaration, Numbers, close_declaration, numbers_of, open_declaration, readable
 from ..commands import Declare, Declared, Reap, Reaped
 from . import Call
+from .pauses import pauses
 
 # How many lines to look at in one step, and in how many steps. (With limit_by=, an agent has a line for each value.)
 _LINES, _STEPS = 500, 200
@@ -60,7 +62,9 @@ def recalling(app: App) -> Call[list[str]]:
 def known() -> Call[list[AgentInfo]]:
     """The declared agents, by name. Those whose record can't be read here are left out."""
     recorded: dict[str, bytes] = yield Declared()
-    return [_info(name, declaration) for name, declaration in sorted(readable(recorded).items())]
+    paused = yield from pauses()
+    found = [_info(name, declaration) for name, declaration in sorted(readable(recorded).items())]
+    return [replace(info, paused=paused.get(info.name)) for info in found]
 
 
 def _info(name: str, declaration: Declaration) -> AgentInfo:

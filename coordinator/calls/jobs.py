@@ -41,6 +41,7 @@ from ..snapshots import from_ms
 from . import Call
 from .descriptions import listed, result_of, whole
 from .inputs import count, fitting, headers, identifier, instant, known, milliseconds, name_wanted, text
+from .pauses import marked, pauses, told_of
 
 _PAGE = 200
 
@@ -202,7 +203,8 @@ def look(job_id: str) -> Call[JobRow]:
 
 def info(job_id: str) -> Call[JobInfo]:
     """The job as it is now."""
-    return whole((yield from look(job_id)))
+    [told] = yield from marked([whole((yield from look(job_id)))])
+    return told
 
 
 def payload(book: Book, job_id: str) -> Call[Contract | Payload]:
@@ -256,7 +258,7 @@ def page(
     if key is not None:
         if whose is None or (state, parent, thread, before) != (None, None, None, None):
             raise BadSetup("key= finds the job that was submitted to agent= with it: give both, and no other filter")
-        return (yield from _of_key(whose, key))[:limit]
+        return (yield from marked((yield from _of_key(whose, key))[:limit]))
     found: list[JobInfo] = []
     last = checked(before) if before else ""
     if thread is not None and last and (yield from look(last)).thread != text(thread, "thread"):
@@ -270,7 +272,7 @@ def page(
         if not rows or rows[-1].created < since:
             break
         last = rows[-1].id
-    return found[:limit]
+    return (yield from marked(found[:limit]))
 
 
 def _of_key(agent: str, key: str) -> Call[list[JobInfo]]:
@@ -315,6 +317,8 @@ def late(row: JobRow) -> Call[ResultTimeout]:
         waits += f" for agent {row.agent!r} with {row.contract}; " + (
             f"{takers} live worker(s) accept it" if takers else "no live worker accepts it: start one"
         )
+        if pause := (yield from pauses()).get(row.agent):
+            waits += f"; {told_of(row.agent, pause)}"
     elif row.reason == "waiting_children":
         waits += f" at agent {row.agent!r}: {row.done + row.lost} of {row.children} children have ended"
     else:

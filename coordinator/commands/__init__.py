@@ -59,8 +59,12 @@ from .jobs import (
     Terms,
 )
 from .namespace import (
+    Changed,
     Declare,
     Declared,
+    PauseAgent,
+    Pauses,
+    ResumeAgent,
     Takers,
 )
 from .observing import (
@@ -106,6 +110,7 @@ __all__ = [
     "AnswerJob",
     "Batch",
     "Cancel",
+    "Changed",
     "Child",
     "Claim",
     "Claimed",
@@ -144,6 +149,8 @@ __all__ = [
     "Name",
     "NewCheckpoint",
     "OfRun",
+    "PauseAgent",
+    "Pauses",
     "Places",
     "Prune",
     "PruneJobs",
@@ -162,6 +169,7 @@ __all__ = [
     "RefreshItems",
     "Release",
     "Restore",
+    "ResumeAgent",
     "RunNow",
     "Save",
     "Saving",
@@ -190,6 +198,6 @@ READING = frozenset(
         *(Restore, Latest, Timeline, Ancestors, FindName, Threads, Export),
         *(Find, Places, Walk, ReadSpans, OfRun, ReadItems, ListItems, ListSpaces),
         *(Events, LastEvent, ListGroups, ReadJob, FirstUse, ReadKept, ReadOutcomes),
-        *(ReadStream, ListJobs, JobsOn, Inbox, Declared, Takers),
+        *(ReadStream, ListJobs, JobsOn, Inbox, Declared, Takers, Pauses),
     }
 )

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from ...contracts.job import ENDED
 from ..parts.spans import Append, Span
-from ..rows import NEVER, CheckpointRow, JobRow, ThreadRow
+from ..rows import NEVER, CheckpointRow, JobRow, PauseRow, ThreadRow
 from .children import MemoryChildren
 from .events import MemoryEvents
 from .items import MemoryItems
@@ -45,6 +45,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         self._ready: dict[str, dict[str, int]] = {}
         self._agents: dict[str, bytes] = {}
         self._presence: dict[tuple[str, str], int] = {}
+        self._pauses: dict[str, PauseRow] = {}
 
     # jobs
 
@@ -292,7 +293,16 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
     def drop_journal(self, job_id: str) -> None:
         self._journals.pop(job_id, None)
 
-    # declarations, presence
+    # pauses, declarations, presence
+
+    def pause(self, agent: str) -> PauseRow | None:
+        return self._pauses.get(agent)
+
+    def put_pause(self, row: PauseRow) -> None:
+        self._pauses[row.agent] = row
+
+    def pauses(self) -> list[PauseRow]:
+        return sorted((row for row in self._pauses.values() if row.paused), key=lambda row: row.agent)
 
     def declare(self, agents: Mapping[str, bytes]) -> None:
         self._agents.update(agents)

@@ -28,6 +28,7 @@ from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
 from .jobs import address, close, counts, emit, end, enqueue, free_slot, go_ahead, held, pause, store, take_back
 from .lanes import Lane, find_lane, move_on, starts
+from .pausing import is_paused
 from .upkeep import due_in
 
 # How many deliveries of a queue a claim looks at.
@@ -41,6 +42,8 @@ def claim(records: Records, command: Claim) -> Claimed:
     for queue, duration in command.queues:
         limits, after, looked = command.limits.get(queue), 0, 0
         while leases and looked < _LOOKED and (rows := records.ready(queue, len(leases), after)):
+            if not after and is_paused(records, rows[0].agent):
+                break  # all in a queue are one agent's
             looked += len(rows)
             for row in rows:
                 after = row.ready

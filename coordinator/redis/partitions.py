@@ -23,6 +23,7 @@ from . import (
     partitions_groups,
     partitions_items,
     partitions_jobs,
+    partitions_pauses,
     partitions_submit,
 )
 from .partitions_plan import Plan, Ready, Ring, good, rings, told
@@ -229,6 +230,8 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.Claim: _claim,
     c.Heartbeat: _heartbeat,
     c.Reap: _reap,
+    c.PauseAgent: partitions_pauses.pause,
+    c.ResumeAgent: partitions_pauses.resume,
     c.Timeline: _timeline,
     c.FirstUse: partitions_submit.first_use,
     c.ListJobs: partitions_jobs.list_jobs,

@@ -143,6 +143,7 @@ _GOING_ON = {
 _FILLING: dict[type[c.Command[Any]], int] = {
     **dict.fromkeys((c.Claim, c.Complete, c.Fail, c.HandOff, c.Release, c.Sleep, c.Spawn, c.Suspend), 1),
     **dict.fromkeys((c.Cancel, c.RunNow, c.Submit), 2),
+    c.ResumeAgent: 3,
 }
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
 _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
@@ -230,5 +231,8 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     ),
     c.Declare: ("declare", _declare, lambda _, r: [name.decode() for name in r]),
     c.Declared: ("declared", lambda m: [], lambda _, r: flat(r[0])),
+    c.PauseAgent: ("pause_agent", lambda m: [m.agent, m.reason, m.at], observing.changed),
+    c.ResumeAgent: ("resume_agent", lambda m: [m.agent, m.at, *m.queues], observing.changed),
+    c.Pauses: ("pauses", lambda m: [], lambda _, r: observing.pause_rows(r[0])),
     c.Takers: ("takers", lambda m: [m.queue], lambda _, r: r[0]),
 }

@@ -1,4 +1,4 @@
-"""The wire format of events and groups."""
+"""The wire format of events, groups and pauses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from ...contracts.names import digest
 from .. import commands as c
 from ..operations.groups import BATCHES
-from ..rows import EventRow
+from ..rows import EventRow, PauseRow
 from .wire_values import Arg, read_text
 
 
@@ -62,3 +62,18 @@ def take_answer(m: c.TakeEvents, reply: list[Any]) -> c.Taken:
 def list_answer(_: object, reply: list[Any]) -> list[c.GroupRow]:
     rows = [c.GroupRow(read_text(name), *rest) for name, *rest in reply]
     return sorted(rows, key=lambda row: row.name)
+
+
+def changed(_: object, reply: list[Any]) -> c.Changed:
+    now, at, *_queues = reply
+    return c.Changed(bool(now), at)
+
+
+def pause_rows(reply: list[bytes]) -> list[PauseRow]:
+    rows = [_pause_row(read_text(agent), read_text(told)) for agent, told in zip(reply[::2], reply[1::2], strict=True)]
+    return sorted(rows, key=lambda row: row.agent)
+
+
+def _pause_row(agent: str, told: str) -> PauseRow:
+    at, _, reason = told.partition(" ")
+    return PauseRow(agent, int(at), True, reason)

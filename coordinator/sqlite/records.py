@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ..rows import NEVER, CheckpointRow, JobRow, ThreadRow
+from ..rows import NEVER, CheckpointRow, JobRow, PauseRow, ThreadRow
 from .children import SqliteChildren
 from .commit_lines import packed
 from .events import SqliteEvents
@@ -25,6 +25,7 @@ _INSERT_JOB = f"INSERT INTO job ({', '.join(_JOB)}, namespace) VALUES ({', '.joi
 _FIXED = ("id", "thread", "key", "idem", "key_ttl", "created", "parent", "number")
 _CHANGING = [name for name in _JOB if name not in _FIXED]
 _UPDATE_JOB = f"UPDATE job SET {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"
+_SELECT_PAUSE = "SELECT agent, at, paused, reason FROM pause"
 # By the index (i) and the row (r) to which it leads. If they differ, one is damaged, and what is there may be another
 # job's: nothing stands in for it, which no reader accepts.
 _JOURNAL = (
@@ -307,7 +308,20 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
     def drop_journal(self, job_id: str) -> None:
         self._db.execute("DELETE FROM journal WHERE job = ?", (job_id,))
 
-    # declarations, presence
+    # pauses, declarations, presence
+
+    def pause(self, agent: str) -> PauseRow | None:
+        which = (self._namespace, agent)
+        row = self._db.execute(f"{_SELECT_PAUSE} WHERE namespace = ? AND agent = ?", which).fetchone()
+        return PauseRow(row[0], row[1], bool(row[2]), row[3]) if row else None
+
+    def put_pause(self, row: PauseRow) -> None:
+        values = (self._namespace, row.agent, row.at, int(row.paused), row.reason)
+        self._db.execute("INSERT OR REPLACE INTO pause VALUES (?, ?, ?, ?, ?)", values)
+
+    def pauses(self) -> list[PauseRow]:
+        rows = self._db.execute(f"{_SELECT_PAUSE} WHERE namespace = ? AND paused ORDER BY agent", (self._namespace,))
+        return [PauseRow(agent, at, True, reason) for agent, at, _, reason in rows]
 
     def declare(self, agents: Mapping[str, bytes]) -> None:
         self._db.executemany(

@@ -23,6 +23,7 @@ from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..operations import run
 from ..operations.groups import nothing_to_take
+from ..operations.pausing import all_paused
 from ..operations.upkeep import due_in
 from ..store import KEPT_EVENTS, Behind, Topic, Watch, host_clock, rings
 from .backups import copy_file
@@ -206,12 +207,14 @@ class SqliteStore:
 
     def _nothing_to_claim(self, command: Claim) -> Claimed | None:
         marks = ", ".join("?" * len(command.queues))
-        query = f"SELECT 1 FROM job WHERE namespace = ? AND queue IN ({marks}) AND ready > 0 LIMIT 1"
-        values = (self.namespace, *(queue for queue, _ in command.queues))
+        pausing = "SELECT 1 FROM pause WHERE namespace = ? AND paused"
+        query = f"SELECT EXISTS ({pausing}) FROM job WHERE namespace = ? AND queue IN ({marks}) AND ready > 0 LIMIT 1"
+        values = (self.namespace, self.namespace, *(queue for queue, _ in command.queues))
         with self._reading as connection:
-            if patiently(lambda: connection.execute(query, values).fetchone()):
-                return None
+            found = patiently(lambda: connection.execute(query, values).fetchone())
             records = SqliteRecords(connection, self.namespace, self._clock())
+            if found and not (found[0] and patiently(lambda: all_paused(records, command))):
+                return None
             return Claimed(due=patiently(lambda: due_in(records)))
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:

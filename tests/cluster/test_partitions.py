@@ -39,6 +39,7 @@ def test_every_command_goes_to_the_partition_of_what_it_is_about() -> None:
         *("Claim", "Heartbeat", "Reap", "ListJobs", "Inbox", "Events", "LastEvent", "TrimEvents"),
         *("JoinGroup", "TakeEvents", "AckEvents", "ListGroups", "DeleteGroup"),
         *("Threads", "PruneJobs", "Declare", "Declared", "Takers", "OfRun", "FirstUse"),
+        *("PauseAgent", "ResumeAgent", "Pauses"),
         *("WriteItems", "ReadItems", "RefreshItems", "ListItems", "ListSpaces"),
     }
     job, fence = mint("j", 700), c.Fence(mint("j", 701), 1, mint("l"))

@@ -35,7 +35,7 @@ SINGLE = {
         "items",
         "lapses",
     ),
-    *("opening", "closing"),
+    *("opening", "closing", "paused", "resumed"),
 }
 # What each end of a job, and nothing else, leaves in the events.
 _LAST_EVENT = {state: f"batonpass.job.{state}" for state in ENDED}

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.model.children import WEIGHTED
 from tests.model.moves import make
+from tests.model.pausing import WEIGHTED
 from tests.model.stores import Stores
 from tests.model.world import Picks, Tally, World
 

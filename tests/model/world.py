@@ -277,6 +277,9 @@ class World:
         self.ask(c.ListSpaces())
         for run in RUNS:
             self.ask(c.OfRun(run))
+        self.ask(c.Pauses())
+        for agent in AGENTS:
+            self.ask(c.ResumeAgent(agent, tuple(QUEUES)))
         everything = c.Claim("w", tuple((queue, HALF) for queue in QUEUES), tuple(mint("l") for _ in range(100)))
         for wait in (0, 0, 10 * STEP):  # what is ready, what is due, what comes due; in its order, with its journals
             self.advance(wait)

@@ -14,8 +14,8 @@ from batonpass.coordinator.rows import JobRow
 from tests.harness.bench import Bench, fence_of
 from tests.harness.stores import RedisHarness
 from tests.model.answers import comparable
-from tests.model.children import WEIGHTED
 from tests.model.moves import make
+from tests.model.pausing import WEIGHTED
 from tests.model.stores import MODEL
 from tests.model.world import COPIES, ENDED, FREE, HALF, NAMES, QUEUES, RUNS, STEP, THREADS, Picks, World, of_queue
 
@@ -72,7 +72,7 @@ def answers(world: World, bench: Bench) -> dict[str, object]:
             ask(c.Find(thread, place.scope))
         found[f"events of {thread}"] = _told(bench, c.Events(subject=thread, limit=ALL))
         found[f"about {thread}"] = _told(bench, c.Events(limit=ALL, which=c.Which(thread=thread)))
-    for command in (c.Threads(ALL), c.Inbox(ALL), c.Declared(), c.ListItems(indexed=True), c.ListSpaces()):
+    for command in (c.Threads(ALL), c.Inbox(ALL), c.Declared(), c.Pauses(), c.ListItems(indexed=True), c.ListSpaces()):
         ask(command)
     for run in RUNS:
         ask(c.OfRun(run))
@@ -101,6 +101,8 @@ def end_all(bench: Bench) -> list[JobRow]:
     """Let every job come to its end, under limits; those that did not."""
     limits = {queue: c.Limits(of_queue("0" * 32, queue), concurrency=1) for queue in QUEUES}
     left: list[JobRow] = []
+    for paused in bench.do(c.Pauses()):
+        bench.do(c.ResumeAgent(paused.agent, tuple(QUEUES)))
     for _ in range(200):
         bench.clock.advance(STEP)
         bench.do(c.Reap(limit=500))

@@ -83,3 +83,20 @@ def test_lines_that_are_split_go_on(server: RedisHarness, three_nodes: Cluster, 
         assert problems(bench, new) == []
         assert end_all(bench) == []
     new.close()
+
+
+def test_a_pause_holds_in_every_new_partition(server: RedisHarness, three_nodes: Cluster, redis_server: str) -> None:
+    with Bench(server, side="sync", namespace="old") as bench:
+        jobs = {bench.submit() for _ in range(20)}
+        bench.do(c.PauseAgent("review"))
+        last = bench.do(c.ResumeAgent("review"))
+        bench.do(c.PauseAgent("write", "no model"))
+        before = bench.do(c.Pauses())
+    new, _ = moved(f"{redis_server}?namespace={server.own}old", server, three_nodes, 4)
+    with Bench(new, side="sync", namespace="new") as bench:
+        assert bench.do(c.Pauses()) == before
+        assert bench.claim(20) == []
+        assert bench.do(c.ResumeAgent("write", (new_target().queue,))).now
+        assert {each.job.id for each in bench.claim(20)} == jobs
+        assert bench.do(c.ResumeAgent("review")) == c.Changed(False, last.at)
+    new.close()

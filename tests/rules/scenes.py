@@ -268,6 +268,7 @@ GROWING: dict[str, Scene] = {
     "adopt": lambda bench: _adopting("failed"),
     "adopt a question": lambda bench: _adopting("input_required"),
     "run now": lambda bench: c.RunNow(bench.submit(delay=MINUTE)),
+    "pause an agent": lambda bench: c.PauseAgent("write", "no model"),
 }
 # Each ends something or keeps it going, so it must work on a full server, too.
 ENDING: dict[str, Scene] = {
@@ -308,6 +309,11 @@ ENDING: dict[str, Scene] = {
     "ack all events": lambda bench: _acked(bench, -1),
     "delete a group": lambda bench: (_acked(bench, 0), c.DeleteGroup("g"))[1],
     "claim": _claim,
+    "resume an agent": lambda bench: (
+        bench.submit(),
+        bench.do(c.PauseAgent("write")),
+        c.ResumeAgent("write", (new_target().queue,)),
+    )[-1],
     **lanes.ENDING,
 }
 SCENES = GROWING | ENDING

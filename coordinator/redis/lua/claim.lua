@@ -1,4 +1,4 @@
--- Leases ready deliveries, queue by queue: first those that go ahead, then in order. The entry leaves its stream in the
+-- Leases ready deliveries, queue by queue: first those that go ahead, then in order. None of a paused agent. The entry leaves its stream in the
 -- same step, so the lease is the only record of ownership. What may not run now goes to its lane's line.
 -- KEYS prefix
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, lease id for each
@@ -29,9 +29,24 @@ local streams, heads, keys_ahead = {}, {}, {}
 for q = 1, queues do
   streams[q], streams[queues + q], keys_ahead[q] = P .. 'q:' .. ARGV[2 + 2 * q], '0', P .. 'a:' .. ARGV[2 + 2 * q]
 end
-local any_ahead = redis.call('EXISTS', unpack(keys_ahead)) > 0
+-- One call says that none goes ahead and that no agent is paused, as mostly.
+local any_ahead, any_paused = redis.call('EXISTS', P .. 'paused', unpack(keys_ahead)), false
+if any_ahead > 0 then
+  any_paused = redis.call('EXISTS', P .. 'paused') == 1
+  any_ahead = any_ahead - (any_paused and 1 or 0)
+end
+any_ahead = any_ahead > 0
 for _, head in ipairs(redis.call('XREAD', 'COUNT', wanted, 'STREAMS', unpack(streams)) or {}) do
   heads[head[1]] = head[2]
+end
+
+-- The queues whose agent was looked up: whether it is paused. (All jobs of a queue are for one agent.)
+local halted = {}
+local function halts(queue, agent)
+  if halted[queue] == nil then
+    halted[queue] = redis.call('HEXISTS', P .. 'paused', agent) == 1
+  end
+  return halted[queue]
 end
 
 -- Looks at a job in a queue, and decides what becomes of it. `entry` is nil if it was found among those that go ahead.
@@ -43,6 +58,8 @@ local function look(queue, lease_ms, id, entry)
   local expires, deadline, ready = tonumber(job[2] or 0), tonumber(job[7] or 0), job[1] or ''
   if ready == '' or job[6] ~= queue or ready ~= (entry or ready) then
     stale[#stale + 1] = { id, queue, entry or '0-0' }
+  elseif any_paused and halts(queue, job[11]) then
+    left[queue] = true
   elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[8], job[9]) then
     local one = { id = id, queue = queue, entry = ready, ahead = not entry, lane_known = job[4] or '',
       priority = tonumber(job[10] or 0), token = tonumber(job[5]), agent = job[11], hop = job[12], tip = job[13],
@@ -72,7 +89,7 @@ local cut_short, front = {}, {}
 for q = 1, queues do
   local queue, lease_ms = ARGV[2 + 2 * q], tonumber(ARGV[3 + 2 * q])
   local entries, looked, asked = heads[streams[q]] or {}, 0, wanted
-  while any_ahead and found < wanted and looked < 500 do
+  while any_ahead and found < wanted and looked < 500 and not halted[queue] do
     local ids = redis.call('ZRANGE', P .. 'a:' .. queue, looked, looked + wanted - found - 1)
     for _, id in ipairs(ids) do
       look(queue, lease_ms, id)
@@ -80,7 +97,7 @@ for q = 1, queues do
     looked = ids[1] and looked + #ids or 500
   end
   looked = 0
-  while found < wanted and #entries > 0 do
+  while found < wanted and #entries > 0 and not halted[queue] do
     if looked >= 500 then
       cut_short[queue] = true
       break

@@ -57,6 +57,9 @@ class Embedded:
         yield from self._items()
         yield from self._events()
         yield from _pairs("agents", "hash", self._of("name, declaration FROM agent"))
+        for key, since in (("paused", "at || ' ' || reason"), ("resumed", "at")):
+            which = f"AND {'' if key == 'paused' else 'NOT '}paused"
+            yield from _pairs(key, "hash", self._of(f"agent, {since} FROM pause", which))
 
     def _ask(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         for row in self._db.execute(query, values):

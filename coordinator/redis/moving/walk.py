@@ -117,6 +117,9 @@ class Walk:
             yield from trimmed(self._reader, at, self._targets(at))
         elif key == "agents":
             yield from self._reader.each(at, key, "hash")
+        elif key in ("paused", "resumed"):
+            for piece in self._reader.each(at, key, "hash"):
+                yield from (piece._replace(at=to) for to in self._targets(at))
         else:
             raise Corrupted(
                 f"{self._source.name}: the key {key} is of no kind that this version knows: use a newer one"

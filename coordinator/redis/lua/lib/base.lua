@@ -24,6 +24,8 @@
 --   jobs                        zset    job -> created
 --   events                      stream  what happened
 --   agents                      hash    declarations
+--   paused                      hash    paused agent -> since when, and why, see lib/pausing.lua
+--   resumed                     hash    agent that was paused -> until when
 --   z:<thread digest>           list    jobs that wait until the thread's job has ended
 --   m:<thread digest>           hash    @checkpoint -> name, =name -> checkpoint
 --   y:<thread digest>           zset    jobs on the thread, without the one that the thread is named after

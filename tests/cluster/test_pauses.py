@@ -1,0 +1,94 @@
+"""A pause that several partitions keep: they end with the same, in whatever order two changes reach them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from batonpass.contracts.errors import Unreachable
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.memory.store import MemoryStore
+from batonpass.coordinator.redis import partitions_pauses
+from batonpass.coordinator.redis.partitions import partition
+from tests.harness.bench import Bench, new_target
+
+COUNT = 3
+
+
+class Run:
+    """A plan that is carried out question by question, on stores in place of partitions."""
+
+    def __init__(self, plan: Any, stores: list[MemoryStore], away: int | None = None) -> None:
+        self._plan, self._stores, self._away = plan, stores, away
+        self._asked: Any = next(plan)
+        self.answer: c.Changed | None = None
+
+    def go_on(self) -> None:
+        if self.answer is not None:
+            return
+        outcomes = [
+            Unreachable("away", lasting=False) if at == self._away else self._stores[at].call(command)
+            for at, command in self._asked
+        ]
+        try:
+            self._asked = self._plan.send(outcomes)
+        except StopIteration as end:
+            self.answer = end.value
+
+
+def paused(store: MemoryStore) -> bool:
+    return bool(store.call(c.Pauses()))
+
+
+def pausing(stores: list[MemoryStore], away: int | None = None) -> Run:
+    return Run(partitions_pauses.pause(c.PauseAgent("write"), COUNT), stores, away)
+
+
+def resuming(stores: list[MemoryStore], away: int | None = None) -> Run:
+    return Run(partitions_pauses.resume(c.ResumeAgent("write"), COUNT), stores, away)
+
+
+@pytest.mark.parametrize("first", list(combinations(range(4), 2)))
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_pause_and_a_resume_that_cross(first: tuple[int, int], begun: bool) -> None:
+    """Each takes two steps: to the first partition, which decides, and to the others."""
+    stores = [MemoryStore() for _ in range(COUNT)]
+    if begun:
+        run = pausing(stores)
+        for _ in range(2):
+            run.go_on()
+    runs = (pausing(stores), resuming(stores))
+    for at in range(4):
+        runs[0 if at in first else 1].go_on()
+    assert all(run.answer is not None for run in runs)
+    assert len({paused(store) for store in stores}) == 1
+
+
+def test_a_call_that_failed_half_way_is_repeated() -> None:
+    stores = [MemoryStore() for _ in range(COUNT)]
+    for change, after in ((pausing, True), (resuming, False)):
+        failed = change(stores, away=2)
+        failed.go_on()
+        with pytest.raises(Unreachable):
+            failed.go_on()
+        assert [paused(store) for store in stores] == [after, after, not after]
+        again = change(stores)
+        for _ in range(2):
+            again.go_on()
+        assert again.answer is not None
+        assert again.answer.now is False
+        assert [paused(store) for store in stores] == [after] * COUNT
+
+
+def test_every_partition_pauses_and_is_woken(bench: Bench) -> None:
+    assert partition(c.Pauses()) == 0
+    jobs = {bench.submit() for _ in range(40)}
+    assert bench.do(c.PauseAgent("write")).now
+    other = bench.submit("review")
+    assert bench.claim(40) == []
+    assert bench.claim(1, agent="review")[0].job.id == other
+    queue = new_target().queue
+    assert bench.do(c.ResumeAgent("write", (queue,))).now
+    assert {each.job.id for each in bench.claim(40)} == jobs
