@@ -12,7 +12,8 @@ class WorkerInfo(Listed):
     """A live worker.
 
     `id` is its name in logs, events and leases, `batonpass` its version of Batonpass. `app` is its app's name and
-    `version` that app's version ("" if it has none). `agents` are the agents that it serves, by name.
+    `version` that app's version ("" if it has none). `agents` are the agents that it serves, by name,
+    and `paused` those of them that are paused.
     """
 
     id: str
@@ -20,3 +21,4 @@ class WorkerInfo(Listed):
     app: str
     version: str
     agents: tuple[str, ...]
+    paused: tuple[str, ...] = ()

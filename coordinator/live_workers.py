@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from ..contracts.contract import ContractRef
@@ -11,7 +11,7 @@ from ..contracts.worker import WorkerInfo
 from .book import Declaration, queue_of, readable
 from .checkup import Examines, Load, Queued
 from .coded.store import CodedStore
-from .commands import Declared
+from .commands import Declared, Pauses
 from .presence import Present, began, open_present
 from .store import Store
 
@@ -23,7 +23,8 @@ Taker = tuple[str, ContractRef]
 def workers_of(store: Store) -> list[WorkerInfo]:
     """All live workers of an open store's namespace."""
     queues = queues_of(takers(readable(store.call(Declared()))))
-    return live_workers(_counted(store, [queue for names in queues.values() for queue in names]), queues)
+    load = _counted(store, [queue for names in queues.values() for queue in names])
+    return live_workers(load, queues, [row.agent for row in store.call(Pauses())])
 
 
 def has_newer(store: Store, queue: str, worker: str) -> bool:
@@ -54,11 +55,14 @@ def serving(load: Load, queues: Sequence[str]) -> frozenset[Present]:
     return frozenset(open_present(text) for queue in queues for text in load.queues.get(queue, Queued()).workers)
 
 
-def live_workers(load: Load, queues: Mapping[Taker, Sequence[str]]) -> list[WorkerInfo]:
-    """All live workers, those of an app together."""
+def live_workers(load: Load, queues: Mapping[Taker, Sequence[str]], paused: Collection[str] = ()) -> list[WorkerInfo]:
+    """All live workers, those of an app together. `paused` are agents."""
     agents: dict[Present, dict[str, None]] = {}
     for (agent, _), names in queues.items():
         for worker in serving(load, names):
             agents.setdefault(worker, {})[agent] = None
-    found = [WorkerInfo(**worker._asdict(), agents=tuple(sorted(names))) for worker, names in agents.items()]
+    found = [
+        WorkerInfo(**worker._asdict(), agents=tuple(sorted(names)), paused=tuple(sorted(names.keys() & set(paused))))
+        for worker, names in agents.items()
+    ]
     return sorted(found, key=lambda worker: (worker.app, worker.id))

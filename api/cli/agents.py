@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sized
+from typing import Any
 
 import typer
 
+from batonpass.contracts.declared import AgentInfo
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import print_json, print_table
+from .printing import cell, print_json, print_table
 
 
 def agents(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
@@ -20,12 +22,16 @@ def agents(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPAC
         print_json([agent.as_dict() for agent in found])
         return
     print_table(
-        ("AGENT", "ACCEPTS", "ALSO READS", "RETURNS", "APP", "KIND"),
-        [
-            (each.name, each.accepts, ", ".join(map(str, each.reads)) or "-", each.returns, each.app, each.kind)
-            for each in found
-        ],
+        ("AGENT", "ACCEPTS", "ALSO READS", "RETURNS", "APP", "KIND", "PAUSED"),
+        map(_row, found),
     )
+
+
+def _row(about: AgentInfo) -> tuple[Any, ...]:
+    pause = about.paused
+    paused = f"since {cell(pause.since)}{pause.reason and ': '}{pause.reason}" if pause else None
+    reads = ", ".join(map(str, about.reads)) or "-"
+    return about.name, about.accepts, reads, about.returns, about.app, about.kind, paused
 
 
 def tell_undeclared(coordinator: SyncCoordinator, agent: str | None, found: Sized) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.errors import BatonpassError, Unavailable
 from batonpass.contracts.job import JobState
+from batonpass.contracts.pause import Pause
 from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.book import Declaration, parse_ref, readable
+from batonpass.coordinator.calls import drive
+from batonpass.coordinator.calls.pauses import pauses
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
 from batonpass.coordinator.commands import Declared, ListJobs
@@ -58,10 +61,13 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
     rows: list[JobRow] = coordinator.store.call(ListJobs(_NEWEST, ""))
     queues = queues_of(dict.fromkeys([*takers(declared), *_waited_for(rows)]))
     load = store.count([queue for names in queues.values() for queue in names])
+    paused = drive(coordinator.store, pauses())
+    yield from _paused(paused, queues, load)
     for taker, names in queues.items():
         workers = frozenset(worker.id for worker in serving(load, names))
         silent = next((row for row in rows if row.agent == taker[0] and row.lease_until > load.now), None)
-        yield from _agent(taker, declared.get(taker[0]), _queued(load, names), workers, silent)
+        about = _agent(taker, declared.get(taker[0]), _queued(load, names), workers, silent)
+        yield from (each for each in about if taker[0] not in paused or not each.text.endswith(_BUSY))
     if not declared:
         yield Finding("ok", "agents", "none are declared: starting a worker declares them (threads alone need none)")
     yield from _versions(live_workers(load, queues))
@@ -70,6 +76,15 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
     yield from _jobs(load)
     yield from _held_back(rows)
     yield from _time(rows, load.now)
+
+
+def _paused(paused: Mapping[str, Pause], queues: Mapping[Taker, Sequence[str]], load: Load) -> Iterator[Finding]:
+    """Agents whose jobs wait because somebody wanted that, and may have forgotten it."""
+    for name, pause in paused.items():
+        own = [queue for (agent, _), names in queues.items() if agent == name for queue in names]
+        text = f"paused since {cell(pause.since)}{pause.reason and f' ({pause.reason})'}"
+        waits = f"{_queued(load, own).waiting} job(s) are ready and wait" if own else "its jobs wait"
+        yield Finding("warn", f"agent {name}", f"{text}; {waits}. `batonpass resume {name}` lets it go on")
 
 
 def _versions(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:

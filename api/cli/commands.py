@@ -40,6 +40,8 @@ _OURS = {
     "serve": "serve:serve",
     "agents": "agents:agents",
     "workers": "workers:workers",
+    "pause": "pause:pause",
+    "resume": "pause:resume",
     "doctor": "doctor:doctor",
     "check": "check:check",
     "export": "bundle:export",

@@ -26,6 +26,7 @@ from batonpass.contracts.job import JobInfo, JobState, OnBusy
 from batonpass.contracts.names import is_id
 from batonpass.coordinator.calls import drive
 from batonpass.coordinator.calls.jobs import unserved
+from batonpass.coordinator.calls.pauses import told_of
 from batonpass.coordinator.job import SyncJob
 from batonpass.coordinator.sync_client import SyncCoordinator
 
@@ -116,6 +117,9 @@ def _tell_unserved(coordinator: SyncCoordinator, job: str) -> None:
     with suppress(BatonpassError):  # the job is submitted, whatever happens now
         if drive(coordinator.store, unserved(job)):
             typer.echo(f"batonpass: job {job} waits: no live worker accepts it yet", err=True)
+        info = coordinator.job(job).info()
+        if info.paused:
+            typer.echo(f"batonpass: job {job} waits: {told_of(info.agent, info.paused)}", err=True)
 
 
 def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:
@@ -202,6 +206,8 @@ def _text(name: str, value: Any) -> str:
         return " > ".join(value)
     if name == "lease":
         return f"worker {value['worker']}, token {value['token']}, until {cell(value['expires_at'])}"
+    if name == "paused":
+        return f"its agent, since {cell(value['since'])}{value['reason'] and ': '}{value['reason']}"
     if isinstance(value, dict | list):
         return jsonable.as_json(value, indent=2).decode()
     return cell(", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value)
@@ -292,7 +298,9 @@ def _state(info: JobInfo) -> str:
     if info.children and info.reason == "waiting_children":
         ended = info.children.done + info.children.failed
         return f"{info.state} ({ended} of {info.children.total} children ended)"
-    return f"{info.state} ({info.reason})" if info.reason else str(info.state)
+    about = [info.reason] if info.reason else []
+    about += ["agent paused"] if info.paused else []
+    return f"{info.state} ({', '.join(about)})" if about else str(info.state)
 
 
 def mapping(payload: str) -> dict[str, Any]:

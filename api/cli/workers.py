@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from batonpass.contracts.worker import WorkerInfo
+
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import print_json, print_table
 
@@ -15,5 +17,9 @@ def workers(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPA
         return
     print_table(
         ("WORKER", "APP", "VERSION", "BATONPASS", "SERVES"),
-        [(each.id, each.app, each.version or "-", each.batonpass, ", ".join(each.agents)) for each in found],
+        [(each.id, each.app, each.version or "-", each.batonpass, _serves(each)) for each in found],
     )
+
+
+def _serves(worker: WorkerInfo) -> str:
+    return ", ".join(f"{agent} (paused)" if agent in worker.paused else agent for agent in worker.agents)

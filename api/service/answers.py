@@ -130,6 +130,15 @@ class Paused:
 
 
 @dataclass(frozen=True)
+class PausedAgent:
+    """An agent, whether it is paused now, and whether this changed that."""
+
+    agent: str
+    paused: bool
+    changed: bool
+
+
+@dataclass(frozen=True)
 class Unscheduled:
     """A schedule that is gone."""
 

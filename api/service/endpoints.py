@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from batonpass.cli.jobs import described, with_values, without_payload
 from batonpass.contracts.checkpoint import CheckpointSummary
-from batonpass.contracts.declared import AgentInfo
 from batonpass.contracts.errors import BatonpassError, Corrupted, JobError, NotFound, Rewound, Trimmed
 from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import JobInfo, JobState
@@ -22,6 +21,7 @@ from batonpass.coordinator.calls.inputs import cursor
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
+from .agents import agent_operations
 from .answers import Alive, Answered, Canceled, DeletedJob, EventPage, Redriven, RunNow, ShownJob, Submitted
 from .bodies import (
     All,
@@ -57,7 +57,7 @@ def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
     ends = _Endpoints(coordinator, gauge)
     return [
         Operation("GET", "/metrics", ends.metrics, None, str, media="text/plain"),
-        Operation("GET", "/agents", ends.agents, All, list[AgentInfo]),
+        *agent_operations(coordinator),
         Operation("GET", "/workers", ends.workers, All, list[WorkerInfo]),
         Operation("GET", "/inbox", ends.inbox, Questions, list[InboxItem]),
         Operation("GET", "/jobs", ends.jobs, Jobs, list[JobInfo]),
@@ -104,10 +104,6 @@ class _Endpoints:
         await self._tally.look()
         text = exposition(await self._gauge.look(), self._tally)
         return Response(text, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
-
-    async def agents(self, _: Request, __: All) -> Response:
-        """List the agents that are declared in the store."""
-        return answer([agent.as_dict() for agent in await self._coordinator.agents()])
 
     async def workers(self, _: Request, __: All) -> Response:
         """List the live workers."""

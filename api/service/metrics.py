@@ -21,6 +21,7 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _OF_AGENTS = (
     *(kinds.SUBMITTED, kinds.STARTED, kinds.HANDED_OFF, kinds.COMPLETED, kinds.FAILED, kinds.RETRYING, kinds.REJECTED),
     *(kinds.CANCELED, kinds.RELEASED, kinds.CRASHED, kinds.LEASE_EXPIRED, kinds.SAVED, kinds.NOT_SCHEDULED),
+    *(kinds.AGENT_PAUSED, kinds.AGENT_RESUMED),
 )
 _OF_NOBODY = (kinds.REWOUND,)
 
@@ -63,6 +64,11 @@ class _Read(Collector):
                 "workers_live",
                 "Live workers that take an agent's jobs",
                 {each.agent: len(each.workers) for each in agents},
+            ),
+            (
+                "agent_paused",
+                "1 if an agent is paused, so that no worker starts its jobs",
+                {each.agent: int(each.paused is not None) for each in agents},
             ),
         ):
             by_agent = GaugeMetricFamily(f"batonpass_{name}", told, labels=["agent"])

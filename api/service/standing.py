@@ -8,8 +8,11 @@ from typing import cast
 
 from anyio import CapacityLimiter, to_thread
 
+from batonpass.contracts.pause import Pause
 from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.book import Declaration, readable
+from batonpass.coordinator.calls import adrive
+from batonpass.coordinator.calls.pauses import pauses
 from batonpass.coordinator.checkup import Examines, Load, Queued
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.coded.store import CodedStore
@@ -19,8 +22,8 @@ from batonpass.coordinator.live_workers import Taker, live_workers, queues_of, s
 
 @dataclass(frozen=True)
 class Serving:
-    """A declared agent: how many jobs are ready for it, for how many seconds the first of them has been ready, and the
-    live workers that take them."""
+    """A declared agent: how many jobs are ready for it, for how many seconds the first of them has been ready, the live
+    workers that take them, and its pause."""
 
     agent: str
     contract: str
@@ -28,6 +31,7 @@ class Serving:
     waiting: int
     oldest: float
     workers: tuple[str, ...]
+    paused: Pause | None
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,9 @@ class Gauge:
         declared = readable(await self._asked.acall(Declared()))
         queues = queues_of(takers(declared))
         load = await to_thread.run_sync(self._count, queues, limiter=self._one)
-        return Standing(load, tuple(_served(declared, queues, load)), tuple(live_workers(load, queues)))
+        paused = await adrive(self._asked, pauses())
+        agents = tuple(_served(declared, queues, load, paused))
+        return Standing(load, agents, tuple(live_workers(load, queues, paused)))
 
     def close(self) -> None:
         """Give the connection back."""
@@ -67,7 +73,12 @@ class Gauge:
         return cast("Examines", self._store).count([queue for names in queues.values() for queue in names])
 
 
-def _served(declared: Mapping[str, Declaration], queues: Mapping[Taker, list[str]], load: Load) -> Iterator[Serving]:
+def _served(
+    declared: Mapping[str, Declaration],
+    queues: Mapping[Taker, list[str]],
+    load: Load,
+    paused: Mapping[str, Pause],
+) -> Iterator[Serving]:
     """Each agent with all versions of its contract."""
     for name, declaration in sorted(declared.items()):
         own = [queue for (agent, _), names in queues.items() if agent == name for queue in names]
@@ -79,4 +90,5 @@ def _served(declared: Mapping[str, Declaration], queues: Mapping[Taker, list[str
             sum(queued.waiting for queued in there),
             max(queued.oldest for queued in there) / 1000,
             tuple(sorted(worker.id for worker in serving(load, own))),
+            paused.get(name),
         )

@@ -15,6 +15,7 @@ from .partitions_plan import Plan, good, told
 
 def pause(command: c.PauseAgent, count: int) -> Plan[c.Changed]:
     """When it returns, no partition lets a job of the agent be claimed."""
+    changed: c.Changed
     [changed] = good((yield [(0, command)]))
     good((yield [(at, replace(command, at=changed.at)) for at in range(1, count)]))
     return changed

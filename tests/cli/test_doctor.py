@@ -144,7 +144,7 @@ def test_live_workers_are_listed_with_their_versions(store_url: str, doctor: Doc
     ):
         present = wait_until(lambda: cli("workers", "--json").json)
         assert [{**each, "id": ""} for each in present] == [
-            {"id": "", "batonpass": bp.__version__, "app": "doctor", "version": "2.4", "agents": ["bill"]}
+            {"id": "", "batonpass": bp.__version__, "app": "doctor", "version": "2.4", "agents": ["bill"], "paused": []}
         ]
         text = f"1 live: Batonpass {bp.__version__}, app doctor 2.4"
         assert told(doctor(store_url, "--json"), "workers") == ("ok", text)

@@ -116,6 +116,15 @@ async def test_a_schedule(coordinator: bp.Coordinator) -> None:
     await coordinator.unschedule("morning")
 
 
+async def test_pausing_an_agent(coordinator: Any) -> None:
+    pause, resume = shown("coordinator.pause_agent(").split("...\n")
+    await run(pause, {"coordinator": coordinator})
+    job = await coordinator.submit("research", Topic(text="rain"))
+    assert "10:00" in (await job.info()).paused.reason
+    await run(resume, {"coordinator": coordinator})
+    assert (await job.info()).paused is None
+
+
 async def test_a_webhook(coordinator: bp.Coordinator) -> None:
     names = await run(shown("coordinator.webhook("), {"coordinator": coordinator})
     assert names["secret"].startswith("whsec_")

@@ -38,6 +38,8 @@ _DONE = {
     "ended": "The job had already ended.",
     "hastened": "The job runs as soon as a worker claims it.",
     "redriven": "The job is retried from its last checkpoint.",
+    "paused": "The agent is paused: no worker starts its jobs until it is resumed.",
+    "resumed": "The agent goes on.",
     "forked": "This new job continues from that checkpoint.",
 }
 
@@ -70,6 +72,8 @@ def page(coordinator: Coordinator, gauge: Gauge, tokens: Tokens, root: str) -> A
             Route("/ui/sign-in", refusing(shows.sign_in, told), methods=["POST"]),
             Route("/ui/sign-out", inside(shows.sign_out, changes=False), methods=["POST"]),
             Route("/ui/", inside(shows.overview), methods=["GET"]),
+            Route("/ui/pause", inside(shows.pause), methods=["POST"]),
+            Route("/ui/resume", inside(shows.resume), methods=["POST"]),
             Route("/ui/inbox", inside(shows.inbox), methods=["GET"]),
             Route("/ui/jobs", inside(shows.jobs), methods=["GET"]),
             Route("/ui/dead-letters", inside(shows.dead_letters), methods=["GET"]),
@@ -158,7 +162,17 @@ class _Page:
         return RedirectResponse(self._root + path, 303)
 
     async def overview(self, request: Request) -> Response:
-        return rendered(request, "overview.html", page=await overview(self._coordinator, self._gauge))
+        found = await overview(self._coordinator, self._gauge)
+        return rendered(request, "overview.html", page=found, done=_DONE.get(_which(request).done, ""))
+
+    async def pause(self, request: Request) -> Response:
+        typed = request.state.typed
+        await self._coordinator.pause_agent(typed.get("agent", ""), reason=typed.get("reason", ""))
+        return RedirectResponse("/ui/?done=paused", 303)
+
+    async def resume(self, request: Request) -> Response:
+        await self._coordinator.resume_agent(request.state.typed.get("agent", ""))
+        return RedirectResponse("/ui/?done=resumed", 303)
 
     async def inbox(self, request: Request) -> Response:
         which = _which(request)

@@ -1,5 +1,6 @@
--- Leases ready deliveries, queue by queue: first those that go ahead, then in order. None of a paused agent. The entry leaves its stream in the
--- same step, so the lease is the only record of ownership. What may not run now goes to its lane's line.
+-- Leases ready deliveries, queue by queue: first those that go ahead, then in order. None of a paused agent. The entry
+-- leaves its stream in the same step, so the lease is the only record of ownership. What may not run now goes to its
+-- lane's line.
 -- KEYS prefix
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, lease id for each
 --      delivery wanted

@@ -8,8 +8,8 @@ local function last_change(agent)
   return tonumber(at or 0), told and true or false
 end
 
--- The time that a change gets: that of partition 0 (`at`), or, if this is the one to decide, the present, or a later one
--- if the clock was set back. Nil if there is nothing to change. Second, the last change's time.
+-- The time that a change gets: that of partition 0 (`at`), or, if this is the one to decide, the present, or a later
+-- one if the clock was set back. Nil if there is nothing to change. Second, the last change's time.
 local function change_at(agent, pause, at)
   local last, is_paused = last_change(agent)
   if at > 0 then

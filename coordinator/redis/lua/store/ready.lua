@@ -1,6 +1,6 @@
 -- How many deliveries are in these queues (some may be stale, as a claim will find). Deletes their wake-ups, because
--- nobody waits for those: workers wait at the doors in partition 0. A queue of a paused agent counts as empty, because a
--- claim would find nothing there.
+-- nobody waits for those: workers wait at the doors in partition 0. A queue of a paused agent counts as empty, because
+-- a claim would find nothing there.
 -- KEYS prefix
 -- ARGV queue of each
 -- Returns {'+', number of each, ms until the next timer or lease is due or -1}
