@@ -64,7 +64,7 @@ def test_on_the_command_line(url: str, capsys: pytest.CaptureFixture[str], monke
     heading, archive, bill, forward = cli("agents").out.splitlines()
     assert heading.split("  ")[0] == "AGENT"
     assert archive.split()[0] == "archive"
-    assert bill.split() == ["bill", "listed.order@2", "listed.order@1", "listed.order@2", "shop", "function"]
-    assert forward.split() == ["forward", "listed.order@2", "-", "-", "shop", "function"]
+    assert bill.split() == ["bill", "listed.order@2", "listed.order@1", "listed.order@2", "shop", "function", "-"]
+    assert forward.split() == ["forward", "listed.order@2", "-", "-", "shop", "function", "-"]
     with bp.connect(url) as coordinator:
         assert cli("agents", "--json").json == [agent.as_dict() for agent in coordinator.agents()]
