@@ -29,6 +29,10 @@ def binary() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+class _GoneError(Exception):
+    """Another page has come before the one that was asked could answer."""
+
+
 class Browser:
     """One tab. `alarms` is what scripts did there, and `blocked` what the browser refused to load or run."""
 
@@ -85,7 +89,7 @@ class Browser:
         enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
         self._ask("Input.dispatchKeyEvent", type="keyDown", **enter)
         self._ask("Input.dispatchKeyEvent", type="keyUp", **enter)
-        wait_until(lambda: self.run("window.left !== true"), what=f"what comes after {button!r}")
+        wait_until(lambda: self._is("window.left !== true"), what=f"what comes after {button!r}")
         self._loaded()
 
     def look(self, width: int = 1100, *, dark: bool = False) -> bytes:
@@ -97,7 +101,14 @@ class Browser:
         return base64.b64decode(shot)
 
     def _loaded(self) -> None:
-        wait_until(lambda: self.run("document.readyState") == "complete", what="the page")
+        wait_until(lambda: self._is("document.readyState === 'complete'"), what="the page")
+
+    def _is(self, script: str) -> bool:
+        """Whether that is so. Not while the page that was asked goes away."""
+        try:
+            return bool(self.run(script))
+        except _GoneError:
+            return False
 
     def _ask(self, method: str, **parameters: Any) -> Any:
         self._number += 1
@@ -106,6 +117,8 @@ class Browser:
         while True:
             told = json.loads(self._socket.recv(timeout=30))
             if told.get("id") == self._number:
+                if "navigated or closed" in str(told.get("error")):
+                    raise _GoneError
                 assert "error" not in told, (method, told)
                 return told["result"]
             if told.get("method") in _ALARMS:

@@ -22,7 +22,7 @@ from .service import TOKEN, app, asked, caller, process, service, service_of, st
 from .visitor import Visitor
 
 ROOT = "/ops/batonpass"
-POSTS = ("/sign-in", "/sign-out", "/answer", "/redrive", "/cancel", "/run-now", "/fork")
+POSTS = ("/sign-in", "/sign-out", "/answer", "/redrive", "/cancel", "/run-now", "/fork", "/pause", "/resume")
 either = pytest.mark.parametrize("strips", [True, False], ids=["stripped", "passed on"])
 
 

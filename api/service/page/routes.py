@@ -168,11 +168,11 @@ class _Page:
     async def pause(self, request: Request) -> Response:
         typed = request.state.typed
         await self._coordinator.pause_agent(typed.get("agent", ""), reason=typed.get("reason", ""))
-        return RedirectResponse("/ui/?done=paused", 303)
+        return self._to("/ui/?done=paused")
 
     async def resume(self, request: Request) -> Response:
         await self._coordinator.resume_agent(request.state.typed.get("agent", ""))
-        return RedirectResponse("/ui/?done=resumed", 303)
+        return self._to("/ui/?done=resumed")
 
     async def inbox(self, request: Request) -> Response:
         which = _which(request)
