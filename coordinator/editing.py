@@ -41,8 +41,8 @@ class Editable(Protocol):
         ...
 
     @staticmethod
-    def holds_payload(source: Checkpoint) -> bool:
-        """Whether a run that resumes from the checkpoint has the payload in its state, and never reads it again."""
+    def keeps_payload(source: Checkpoint) -> str:
+        """Why a run that resumes from the checkpoint can't take another payload, and what to do. "" if it can."""
         ...
 
 
@@ -79,11 +79,16 @@ def native_again(source: Checkpoint, mark: str) -> Any:
 
 
 def check_payload(source: Checkpoint) -> None:
-    """Refuse an edited payload that nothing would read."""
+    """Refuse an edited payload that nothing would read, or that would be mixed with what was made of the first one."""
     found = adapter_of(source.framework)
-    if hasattr(found, "holds_payload") and cast("Editable", found).holds_payload(source):
-        raise BadSetup(
-            f"agent {source.agent!r} has already started and keeps its payload in its state, so another payload "
-            f"would change nothing: change the state (changes=, --set), or make a new job that continues from there: "
-            f"batonpass fork {source.id} --agent {source.agent} --payload ..."
-        )
+    if hasattr(found, "keeps_payload") and (why := cast("Editable", found).keeps_payload(source)):
+        raise BadSetup(f"agent {source.agent!r} has already started and {why}")
+
+
+def in_its_state(source: Checkpoint) -> str:
+    """What `keeps_payload` says of an agent whose state has the payload, so that it never reads it again."""
+    return (
+        "keeps its payload in its state, so another payload would change nothing: change the state (changes=, --set), "
+        "or make a new job that continues from there: "
+        f"batonpass fork {source.id} --agent {source.agent} --payload ..."
+    )

@@ -93,12 +93,20 @@ async def test_a_graph_goes_on_with_its_state_as_it_is_told_to() -> None:
         assert "good" in str(await job.result(timeout=60))
 
 
-async def test_a_crew_is_given_it(crews: Crews) -> None:
-    """The next task's prompt has it."""
+async def test_a_crew_with_finished_tasks_takes_no_other(crews: Crews) -> None:
+    """The next task's prompt would have it, beside the output of the first task, which is about the old one."""
     crews.script["second"] = refuse
     app = crewai_kit.only(lambda: crews.crew(crews.task("first"), crews.task("second")), retries=1)
     async with serving(app) as coordinator:
         job = await failed(coordinator, Subject)
+        with pytest.raises(bp.BadSetup, match="has finished task 'first' with the payload that it has") as refused:
+            await coordinator.redrive(job.id, payload={"text": "fine"})
+        assert "--set 'tasks.first.raw=" in str(refused.value)
+
+
+async def test_a_crew_that_has_finished_no_task_is_given_it(crews: Crews) -> None:
+    crews.script["first"] = refuse
+    async with serving(crewai_kit.only(lambda: crews.crew(crews.task("first")), retries=1)) as coordinator:
+        job = await failed(coordinator, Subject)
         await coordinator.redrive(job.id, payload={"text": "fine"})
         assert "good" in str(await job.result(timeout=60))
-    assert crews.ran.count("first") == 1

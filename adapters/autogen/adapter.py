@@ -13,6 +13,7 @@ from ...contracts.errors import BadSetup, ContractViolation, MissingExtra
 from ...contracts.outcome import Finished, Outcome
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
+from ...coordinator.editing import in_its_state
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from ..borders import enter, leave
@@ -64,9 +65,9 @@ class AutoGenAdapter:
         check_messages("messages", dict_of(state).get("messages"), ("type", "source", "content"))
 
     @staticmethod
-    def holds_payload(source: Checkpoint) -> bool:
+    def keeps_payload(source: Checkpoint) -> str:
         """Always, because the payload is the first message."""
-        return True
+        return in_its_state(source)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         from .beginning import begun

@@ -15,12 +15,14 @@ from ...contracts.inbox import AskTerms
 from ...contracts.outcome import Finished, Outcome, Suspended
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
+from ...coordinator.editing import in_its_state
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from .. import borders
 from ..dialects import dict_of
 from ..factory import built
 from ..versions import warn_if_untested
+from . import edits
 
 # The lowest and the newest version that the tests ran with.
 TESTED = ("1.15.6", "1.15.30")
@@ -69,9 +71,9 @@ class CrewAIAdapter:
         return write_messages(transcript, losses)
 
     @staticmethod
-    def holds_payload(source: Checkpoint) -> bool:
-        """Whether it is a flow's. A crew's next tasks fill their prompts from the job's payload."""
-        return "outputs" not in dict_of(source.native)
+    def keeps_payload(source: Checkpoint) -> str:
+        """Always: a flow has it in its state, and a crew has outputs of the tasks that are finished."""
+        return edits.of_finished_tasks(source) if "outputs" in dict_of(source.native) else in_its_state(source)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Build the crew or flow, continue from the session's checkpoint, and return the outcome as the agent's

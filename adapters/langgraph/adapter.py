@@ -15,6 +15,7 @@ from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
 from ...coordinator.branching import Branch, Origin
 from ...coordinator.calls import Call
+from ...coordinator.editing import in_its_state
 from ...coordinator.rows import PlaceRow
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
@@ -119,9 +120,9 @@ class LangGraphAdapter:
         }
 
     @staticmethod
-    def holds_payload(source: Checkpoint) -> bool:
+    def keeps_payload(source: Checkpoint) -> str:
         """Always, because the payload becomes the state's first values."""
-        return True
+        return in_its_state(source)
 
     @staticmethod
     def lost(agent: Agent[Any], made: Any, session: Session) -> str:
