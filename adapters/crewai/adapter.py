@@ -75,6 +75,16 @@ class CrewAIAdapter:
         """Always: a flow has it in its state, and a crew has outputs of the tasks that are finished."""
         return edits.of_finished_tasks(source) if "outputs" in dict_of(source.native) else in_its_state(source)
 
+    @staticmethod
+    def lost(agent: Agent[Any], made: Any, session: Session) -> str:
+        """Where a job continues, but what its agent's factory made lacks it. "" if nothing is missing. Runs nothing."""
+        return str(_runner(made, agent, session).lost())
+
+    @staticmethod
+    def gone(agent: Agent[Any], made: Any, session: Session) -> str:
+        """What the job has finished, but what its agent's factory made lacks it. "" if nothing is missing."""
+        return str(_runner(made, agent, session).gone())
+
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Build the crew or flow, continue from the session's checkpoint, and return the outcome as the agent's
         contract.

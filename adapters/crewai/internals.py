@@ -205,6 +205,11 @@ def attributes_of(flow: Any) -> dict[str, Any]:
     return {name: value for name, value in flow.__dict__.items() if name not in own and not name.startswith("_")}
 
 
+def methods_of(flow: Any) -> set[str]:
+    """The names of a flow's methods, without its other functions."""
+    return set(map(str, flow._methods))
+
+
 def set_state(flow: Any, state: Any) -> None:
     """Replace the state. `flow.state` is read-only."""
     flow._state = state

@@ -30,6 +30,7 @@ from batonpass.workers.single import single
 
 UNBUILT = "were not looked at, because its factory fails here"
 UNCLOSED = "fit, but what its factory makes fails here at its end"
+_FINISHED = "have finished"
 Problem = tuple[JobRow, str, str]
 
 
@@ -62,25 +63,30 @@ class _OnlyRecorded(Steps):
         return full, digest, recorded
 
 
+def only_warns(problem: str) -> bool:
+    """Whether jobs may go on in spite of a problem."""
+    return problem in (UNBUILT, UNCLOSED) or problem.startswith(_FINISHED)
+
+
 def stuck(app: App, store: Store, rows: Sequence[JobRow]) -> Iterator[Problem]:
     """Those of an agent's jobs that could not go on: each with what is wrong, and the words of an error. Builds what
     the agent's factory makes, and runs nothing of it."""
     agent = app[rows[0].agent]
-    lost = getattr(adapter_of(agent.kind), "lost", None)  # an adapter need not have it
-    if lost is None:
+    adapter = adapter_of(agent.kind)
+    if not hasattr(adapter, "lost"):  # an adapter need not have it
         return
     with redirect_stdout(sys.stderr):  # what a factory prints is not the command's output
-        yield from anyio.run(_Looked(app, agent, store, lost).at, rows)
+        yield from anyio.run(_Looked(app, agent, store, adapter).at, rows)
 
 
 class _Looked:
-    """`lost` is the adapter's (see LangGraph's)."""
+    """The adapter has `lost`, and perhaps `gone` (see CrewAI's)."""
 
-    def __init__(self, app: App, agent: Agent[Any], store: Store, lost: Any) -> None:
+    def __init__(self, app: App, agent: Agent[Any], store: Store, adapter: Any) -> None:
         self._app = app
         self._agent = agent
         self._store = store
-        self._lost = lost
+        self._adapter = adapter
         self._made: Any = None
         self._found: list[Problem] = []
         self._fit: list[JobRow] = []
@@ -151,10 +157,14 @@ class _Looked:
 
     def _problem(self, session: LeaseSession) -> tuple[str, str] | None:
         try:
-            lost: str = self._lost(self._agent, self._made, session)
+            lost: str = self._adapter.lost(self._agent, self._made, session)
+            finds_gone = getattr(self._adapter, "gone", None)
+            gone: str = finds_gone(self._agent, self._made, session) if finds_gone and not lost else ""
         except BatonpassError as error:
             return "can't continue in what its factory makes", f": {error}"
-        return (f"continue at {lost}, which it no longer has", "") if lost else None
+        if lost:
+            return f"continue at {lost}, which it no longer has", ""
+        return (f"{_FINISHED} {gone}, which it no longer has", "") if gone else None
 
 
 async def _cancelled() -> None:

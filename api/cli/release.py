@@ -20,7 +20,7 @@ from batonpass.coordinator.commands import ListJobs
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 
-from .continuing import UNBUILT, UNCLOSED, stuck
+from .continuing import only_warns, stuck
 
 _PAGE = 200
 # How many jobs' states to read at most, because they may be large.
@@ -116,7 +116,7 @@ class _Tally:
     def findings(self, what: str, level: Level) -> Iterator[Finding]:
         for (agent, problem), jobs in self.problems.items():
             yield Finding(
-                "warn" if problem in (_UNDECLARED, UNBUILT, UNCLOSED) else level,
+                "warn" if problem == _UNDECLARED or only_warns(problem) else level,
                 f"agent {agent}",
                 f"{len(jobs)} {what} {problem}, e.g. {jobs[0]}",
             )

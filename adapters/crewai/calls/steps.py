@@ -77,6 +77,10 @@ class Steps:
             self._left[place, path].append([answer, usage])
             self._slots[place][slot] = _voidable(answer, usage)
 
+    def places(self) -> set[str]:
+        """The unfinished places of which an earlier delivery has left records."""
+        return {place for place, _ in self._left}
+
     def hooks(self) -> dict[InterceptionPoint, list[Any]]:
         """Hooks that count the tasks which run in a place."""
 

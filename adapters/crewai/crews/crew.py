@@ -50,6 +50,7 @@ class CrewRun:
         self._keys = dict(zip(map(id, crew.tasks), _keys(crew.tasks), strict=True))
         self._titles = dict(zip(map(id, crew.tasks), _titles(crew.tasks), strict=True))
         self._outputs: dict[int, TaskOutput] = {}
+        self._gone: list[str] = []
         self._telling = Telling(session.inherited) if session.inherited else None
         self._spent: dict[int, dict[str, Usage]] = {}
         native = bookkeeping(session, "outputs")
@@ -63,9 +64,25 @@ class CrewRun:
         """What `crew.kickoff(inputs)` returns. Runs in a thread. If the run is cancelled, the thread is left behind,
         and ends at its next hook."""
         result = None
+        for title in self._gone:
+            _log.warning(
+                "job %s: task %r finished before, but the crew of agent %r no longer has this task: "
+                "its output is dropped",
+                self._session.job_id,
+                title,
+                self._session.agent,
+            )
         async with self._stop.surfacing():
             result = await to_thread.run_sync(self._kickoff, inputs, abandon_on_cancel=True)
         return result
+
+    def lost(self) -> str:
+        """Never anything: a crew continues with the tasks that it has."""
+        return ""
+
+    def gone(self) -> str:
+        """What is finished, but is no longer in the crew. "" if all is."""
+        return f"task{'s' if len(self._gone) > 1 else ''} {', '.join(map(repr, self._gone))}" if self._gone else ""
 
     def _kickoff(self, inputs: dict[str, Any]) -> Any:
         point = InterceptionPoint
@@ -164,13 +181,7 @@ class CrewRun:
         for key, saved in native.items():
             task = by_key.get(key) or by_title.get(saved["task"])
             if task is None:
-                _log.warning(
-                    "job %s: task %r finished before, but the crew of agent %r no longer has this task: "
-                    "its output is dropped",
-                    self._session.job_id,
-                    saved["task"],
-                    self._session.agent,
-                )
+                self._gone.append(saved["task"])
                 continue
             with fitting(f"the output of task {saved['task']!r}"):
                 self._outputs[id(task)] = load_output(task, state[saved["task"]], saved)

@@ -42,6 +42,7 @@ class FlowRun:
     def __init__(self, flow: Any, agent: Agent[Any], session: Session, stop: Stop) -> None:
         self._flow = flow
         self._agent = agent
+        self._job = session.job_id
         self._stop = stop
         self._progress = FlowProgress(flow, Values(declared(flow, agent)), session, stop)
         self._steps = Steps(session, stop, self._progress.finished_before)
@@ -59,6 +60,7 @@ class FlowRun:
                 f"the factory of agent {self._agent.name!r} returned a flow that an earlier job has used: make a new "
                 "one each time"
             )
+        self._check_methods()
         self._flow.stream = False  # nobody reads the stream, and without a reader a streaming flow does not run
         internals.override(self._flow, self._around, self._feedback.behind)
         main = asyncio.current_task()
@@ -76,6 +78,29 @@ class FlowRun:
             for branch in self._branches - {main}:
                 branch.cancel()
         return self._outcome(result)
+
+    def lost(self) -> str:
+        """The methods at which the job continues, but which the flow lacks. "" if it has all."""
+        return self._progress.lost(self._steps.places())
+
+    def gone(self) -> str:
+        """What is finished, but is no longer in the flow. "" if all is."""
+        return self._progress.gone()
+
+    def _check_methods(self) -> None:
+        if lost := self.lost():
+            raise BadSetup(
+                f"agent {self._agent.name!r}: job {self._job} continues at {lost}, which the flow no longer has: "
+                "put it back to finish the jobs that started with it, then redrive this one"
+            )
+        if gone := self.gone():
+            _log.warning(
+                "job %s: %s finished before, but the flow of agent %r no longer has it: what it did to the state "
+                "stays, and a method that is there in its place runs, too",
+                self._job,
+                gone,
+                self._agent.name,
+            )
 
     def _nobody_there(self) -> AbstractContextManager[None]:
         return no_terminal(self._steps, self._answer, self._agent.name, self._flow)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from crewai.flow.human_feedback import HumanFeedbackResult
@@ -37,6 +37,18 @@ class FlowProgress:
         """Whether a method call ("review#0") had finished before this delivery."""
         method, _, number = call.rpartition("#")
         return self.methods.recorded(method) > int(number or 0)
+
+    def gone(self) -> str:
+        """The finished methods that the flow no longer has. "" if it has all."""
+        return self._missing(entry["method"] for entry in self.methods.entries)
+
+    def lost(self, begun: Iterable[str]) -> str:
+        """The methods that the flow no longer has, of calls that have begun or wait for a person. "" if it has all."""
+        return self._missing(call.rpartition("#")[0] for call in {*begun, *self.asked} if call)
+
+    def _missing(self, methods: Iterable[str]) -> str:
+        missing = sorted({*methods} - internals.methods_of(self._flow))
+        return f"method{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}" if missing else ""
 
     def restore_state(self) -> None:
         """Give the flow its newest saved state, if there is one."""

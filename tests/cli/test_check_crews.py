@@ -1,0 +1,108 @@
+"""`batonpass check` tells of jobs in the middle of crews and flows that no longer have what the job has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+from crewai import Crew, Flow
+from crewai.flow import human_feedback, listen, start
+
+import batonpass as bp
+from batonpass.testing import serving
+
+from ..apps.crewai_app import Article, Small, Topic
+from ..apps.crewai_kit import Crews
+from ..apps.kit import question
+from .commandline import CommandLine, Ran, kept
+
+pytestmark = [
+    pytest.mark.capability("crewai"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itself
+]
+
+
+class Before(Small, Flow[dict]):  # type: ignore[type-arg]
+    @start()
+    def one(self) -> None: ...
+
+    @listen(one)
+    @human_feedback(message="Good?")
+    def two(self) -> str:
+        return "2"
+
+
+class FirstRenamed(Small, Flow[dict]):  # type: ignore[type-arg]
+    @start()
+    def uno(self) -> None: ...
+
+    @listen(uno)
+    @human_feedback(message="Good?")
+    def two(self) -> str:
+        return "2"
+
+
+class SecondRenamed(Small, Flow[dict]):  # type: ignore[type-arg]
+    @start()
+    def one(self) -> None: ...
+
+    @listen(one)
+    @human_feedback(message="Good?")
+    def due(self) -> str:
+        return "2"
+
+
+def crew(first: str) -> Crew:
+    crews = Crews()
+    return crews.crew(crews.task(first), crews.task("second", human_input=True))
+
+
+def release(flow: Any, first: str) -> bp.App:
+    app = bp.App("desk")
+    options: dict[str, Any] = {"accepts": Topic, "returns": Article, "isolation": "task"}
+    app.crewai("flow", **options)(lambda: flow())
+    app.crewai("crew", **options)(lambda: crew(first))
+    return app
+
+
+now, first_renamed, second_renamed = release(Before, "a"), release(FirstRenamed, "b"), release(SecondRenamed, "a")
+
+
+@pytest.fixture
+def check(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Checks an app of this module."""
+    cli = CommandLine(store_url, capsys, monkeypatch)
+    return lambda app: cli("check", f"tests.cli.test_check_crews:{app}", "--json")
+
+
+def test_what_is_gone_is_told(store_url: str, check: Callable[..., Ran]) -> None:
+    async def submit() -> list[str]:
+        async with serving(now, store_url) as coordinator:
+            made = [await coordinator.submit(agent, Topic(text="rain")) for agent in ("flow", "crew")]
+            for job in made:
+                await question(job)
+        return [job.id for job in made]
+
+    in_flow, in_crew = anyio.run(submit)
+    before = kept(store_url)
+
+    def told(app: str) -> tuple[int, set[tuple[str, str, str]]]:
+        ran = check(app)
+        found = [(each["level"], each["about"], each["text"]) for each in ran.json["findings"]]
+        return ran.code, {each for each in found if each[0] != "ok"}
+
+    assert told("now") == (0, set())
+    assert told("first_renamed") == (
+        0,
+        {
+            ("warn", "agent flow", f"1 job(s) have finished method 'one', which it no longer has, e.g. {in_flow}"),
+            ("warn", "agent crew", f"1 job(s) have finished task 'a', which it no longer has, e.g. {in_crew}"),
+        },
+    )
+    assert told("second_renamed") == (
+        1,
+        {("fail", "agent flow", f"1 job(s) continue at method 'two', which it no longer has, e.g. {in_flow}")},
+    )
+    assert kept(store_url) == before
