@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import anyio
@@ -326,3 +326,53 @@ async def test_an_effect_that_happened_is_recorded_by_a_redrive(before: bool, st
         await coordinator.redrive(job.id, changes={"effect:pay": 12})
         assert (await job.result(timeout=60)).text == "paid 12"
         assert len(bank.keys) == 1
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_call_that_can_not_begin_is_refused_before_it_is_recorded(which: int, store_url: str) -> None:
+    """`key=` of a step comes to mind, too. It would be an argument of the function."""
+    called: list[int] = []
+
+    def pay(amount: int) -> None:
+        called.append(amount)
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.effect("pay", pay, 12, key="pay")
+        return Reply(text="paid")
+
+    def pays_too(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        ctx.effect("pay", pay)
+        return Reply(text="paid")
+
+    both: list[Callable[..., Any]] = [pays, pays_too]
+    async with serving(only(both[which]), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask())
+        with pytest.raises(bp.JobFailed, match="effect 'pay' was not done") as failed:
+            await job.result(timeout=30)
+    assert failed.value.reason == "refused"
+    said = ("unexpected keyword argument 'key'", "key comes first, without key="), ("missing a required", "follow it")
+    assert all(words in failed.value.error for words in said[which])
+    assert called == []
+
+
+def given(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """What a decorator makes that gives a function an argument of its own."""
+
+    @wraps(fn)
+    def wrapper(amount: int) -> Any:
+        return fn("the bank", amount)
+
+    return wrapper
+
+
+@given
+def pay_there(bank: str, amount: int) -> str:
+    return f"{amount} at {bank}"
+
+
+@pytest.mark.parametrize("fn", [pay_there, partial(pay_there), str])
+async def test_functions_are_called_as_they_are(fn: Any) -> None:
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=await ctx.effect("pay", fn, 12))
+
+    assert (await only(pays).run("a", Ask(), returns=Reply)).text.startswith("12")

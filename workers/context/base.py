@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import datetime
 from math import inf
 from threading import Lock
@@ -22,7 +22,7 @@ from ..doubt import about_of, start_of
 from ..parts import found
 from ..session import LeaseSession
 from .asking import asking, elsewhere
-from .effects import Act, Unsure, effecting
+from .effects import Act, Arguments, Unsure, effecting
 from .fan_out import Joining, joining
 from .sleeping import sleep
 from .steps import Pause, Recorded, Steps
@@ -214,10 +214,12 @@ class BaseContext:
         """What to record before the result of a step or an effect is used that was not called here first."""
         return recorded.missing(full) | found(full, self._session.parts, self._part, self._session.journal)
 
-    def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
+    def _effecting(
+        self, key: str, fn: Callable[..., object], arguments: Arguments, unsure: Unsure
+    ) -> Generator[Act, Any, Any]:
         if unsure == "ask" and self._agent.kind != "function":
             raise BadSetup(f"ctx.effect(unsure='ask') is for plain functions: this is an agent of {self._agent.kind}")
-        return effecting(self._steps, self._session, key, arguments, unsure, self._part)
+        return effecting(self._steps, self._session, key, fn, arguments, unsure, self._part)
 
     def _asking(self, question: Any, terms: AskTerms, key: str | None = None) -> Generator[Act, Any, Any]:
         if self._agent.kind != "function":

@@ -111,7 +111,7 @@ class SyncContext(BaseContext):
             elif isinstance(asked, Found):
                 self._note(asked.full, asked.recorded)
 
-        result: T = follow(self._effecting(key, [args, kwargs], unsure), act)
+        result: T = follow(self._effecting(key, fn, (args, kwargs), unsure), act)
         return result
 
     def _note(self, full: str, recorded: Recorded) -> None:
@@ -302,7 +302,7 @@ class Context(BaseContext):
             elif isinstance(asked, Found):
                 await self._note(asked.full, asked.recorded)
 
-        return await afollow(self._effecting(key, [args, kwargs], unsure), act)
+        return await afollow(self._effecting(key, fn, (args, kwargs), unsure), act)
 
     async def _let_others(self) -> None:
         self._steps.tasks_turn.release()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from asyncio import CancelledError
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
@@ -19,6 +20,7 @@ from .counted import Later
 from .steps import Recorded, Steps, same
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
+Arguments: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 # The number of the next question about an effect: an answer only concerns the attempts before it.
 _ASKS = "asks/"
 # The valid answers. Nothing else is accepted, because a result under another name would be lost.
@@ -103,11 +105,13 @@ def effecting(
     steps: Steps,
     session: LeaseSession,
     key: str,
-    arguments: object,
+    fn: Callable[..., object],
+    arguments: Arguments,
     unsure: Unsure,
     part: str,
 ) -> Generator[Act, Any, Any]:
-    """Run an effect, and return its outcome. `part` is the agent's part whose it is, unless the code here is one's."""
+    """Run an effect, and return its outcome. `fn` is what `Perform` is to call. `part` is the agent's part whose it is,
+    unless the code here is one's."""
     if not key:
         raise BadSetup("ctx.effect needs a key that is unique in this hop")
     if unsure not in ("stop", "ask", "repeat"):
@@ -120,6 +124,7 @@ def effecting(
         raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
     steps.effects.add(key)
     try:
+        _check_arguments(key, fn, arguments)
         steps.check()  # again: what waits for those under way has seen this one, or keeps it from starting
         anothers = is_anothers(full, session.parts, part, session.journal)
         start = None if anothers else start_of(session.journal, key)
@@ -146,6 +151,23 @@ def effecting(
         steps.effects.discard(key)
         steps.leave("effect")
     return result
+
+
+def _check_arguments(key: str, fn: Callable[..., object], arguments: Arguments) -> None:
+    """Refuse a call that could not begin, before it is recorded as started: its outcome would be taken for unknown."""
+    args, named = arguments
+    try:
+        takes = inspect.signature(fn, follow_wrapped=False)  # what wraps a function may give it arguments of its own
+    except (ValueError, TypeError):  # some built-in functions don't tell
+        return
+    try:
+        takes.bind(*args, **named)
+    except TypeError as error:
+        hint = "effect's own key comes first, without key=" if "key" in named else "arguments of fn follow it"
+        raise BadSetup(
+            f"effect {key!r} was not done: its function does not take what it is given ({error}). In "
+            f"ctx.effect({key!r}, fn, ...) the {hint}"
+        ) from None
 
 
 def _ambiguous(about: str, key: str, error: Exception) -> Ambiguous:
