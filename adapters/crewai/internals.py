@@ -36,9 +36,9 @@ _TASK_CORES = ("_execute_core", "_aexecute_core")
 # This runs a flow's method. Around it we write and replay the journal.
 _METHOD_CORE = "_execute_method"
 
-# This chooses who gives feedback on a method's result. The public ways are fixed in the class, or shared by all flows.
-_FEEDBACK_PROVIDER = "_resolve_feedback_provider"
-
+# These choose who gives feedback on a method's result, and who answers `ask()`. The public ways are fixed in the class,
+# or shared by all flows.
+_FEEDBACK_PROVIDER, _INPUT_PROVIDER = "_resolve_feedback_provider", "_resolve_input_provider"
 
 # The checks of a task's output that may send its agent back, from `guardrail=` and from `guardrails=`.
 _GUARDRAIL, _GUARDRAILS = "_guardrail", "_guardrails"
@@ -170,18 +170,18 @@ def restore(flow: Any) -> None:
         flow.__dict__.pop(name, None)
 
 
-def watch_feedback(instead: Callable[[Any], Any]) -> None:
-    """Replace the feedback provider of every flow by what `instead` returns for it. Once in each process. For flows
-    that a job's own flow makes and runs there is no other way."""
+def watch_providers(feedback: Callable[[Any], Any], asked: Callable[[Any], Any]) -> None:
+    """Replace every flow's providers, of feedback and of what `ask()` returns, by what these return for them. Once in
+    each process. For flows that a job's own flow makes and runs there is no other way."""
     if _WATCHED in vars(Flow):
         return
     setattr(Flow, _WATCHED, True)
-    resolve = getattr(Flow, _FEEDBACK_PROVIDER)
+    for name, instead in ((_FEEDBACK_PROVIDER, feedback), (_INPUT_PROVIDER, asked)):
+        setattr(Flow, name, _chosen(getattr(Flow, name), instead))
 
-    def chosen(flow: Any, definition: Any) -> Any:
-        return instead(resolve(flow, definition))
 
-    setattr(Flow, _FEEDBACK_PROVIDER, chosen)
+def _chosen(resolve: Callable[..., Any], instead: Callable[[Any], Any]) -> Any:
+    return lambda flow, *given: instead(resolve(flow, *given))
 
 
 def storage_factory() -> Callable[[str], Any] | None:

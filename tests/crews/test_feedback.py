@@ -6,9 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from crewai import Flow
+from crewai import Crew, Flow
 from crewai.flow import and_, human_feedback, listen, or_, router, start
 from crewai.flow.async_feedback import ConsoleProvider, HumanFeedbackPending
+from crewai.tools import tool
 
 import batonpass as bp
 from batonpass.testing import serving
@@ -133,15 +134,45 @@ async def test_providers_of_the_user_are_asked_and_the_terminal_never() -> None:
     assert noted == ["2?"]
 
 
-async def test_what_reads_the_terminal_fails_with_advice() -> None:
+async def test_what_reads_the_terminal_fails_with_advice(crews: Crews) -> None:
+    """CrewAI would give None to the method, which would go on with that."""
+    went_on: list[Any] = []
+
     class Asks(Small, Flow[dict]):  # type: ignore[type-arg]
         @start()
-        def greet(self) -> str | None:
-            return self.ask("your name?")
+        def greet(self) -> None:
+            went_on.append(self.ask("your name?"))
 
-    failed = await failure(Asks)
-    assert failed.reason == "refused"
-    assert "Use @human_feedback" in failed.error
+    class AsksSoon(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def greet(self) -> None:
+            went_on.append(self.ask("your name?", timeout=9))
+
+    class AsksAsync(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        async def greet(self) -> None:
+            went_on.append(self.ask("your name?"))
+
+    class AsksInside(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        async def greet(self) -> None:
+            await Asks().kickoff_async()
+            went_on.append("inside")
+
+    @tool("greet")
+    def greet() -> str:
+        """Greets."""
+        return str(Asks().kickoff())
+
+    def crew() -> Crew:
+        crews.script["a"] = "Thought: t\nAction: greet\nAction Input: {}"
+        return crews.crew(crews.task("a", tools=[greet]))
+
+    for factory in (Asks, AsksSoon, AsksAsync, AsksInside, crew):
+        failed = await failure(factory)
+        assert failed.reason == "refused"
+        assert "Use @human_feedback" in failed.error
+    assert went_on == []
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

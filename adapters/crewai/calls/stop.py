@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from anyio import CancelScope
 from crewai.hooks.dispatch import HookAborted, InterceptionPoint
@@ -15,6 +15,10 @@ from ....coordinator.session import Session
 from .. import internals
 
 _BEFORE = (InterceptionPoint.PRE_STEP, InterceptionPoint.PRE_MODEL_CALL, InterceptionPoint.PRE_TOOL_CALL)
+
+
+class Halted(BaseException):
+    """Control flow: the code that runs now must not go on. Not an Exception, which CrewAI would swallow there."""
 
 
 class Stop:
@@ -50,6 +54,11 @@ class Stop:
             self._end(error)
             raise HookAborted(str(error), source="batonpass") from error
 
+    def halt(self, error: Exception) -> NoReturn:
+        """End the run where CrewAI would let the user's code go on after any `Exception`. From any thread."""
+        self._end(error)
+        raise Halted(str(error)) from error
+
     @asynccontextmanager
     async def surfacing(self) -> AsyncGenerator[None]:
         """Around the whole run: raises the kept error itself, and at once, whatever CrewAI makes of it. Threads that
@@ -59,7 +68,7 @@ class Stop:
             self._cancel = lambda: loop.call_soon_threadsafe(scope.cancel)
             try:
                 yield
-            except Exception:
+            except (Exception, Halted):
                 if self._error is None:
                     raise
             finally:

@@ -103,7 +103,7 @@ class FlowRun:
             )
 
     def _nobody_there(self) -> AbstractContextManager[None]:
-        return no_terminal(self._steps, self._answer, self._agent.name, self._flow)
+        return no_terminal(self._steps, self._answer, self._agent.name)
 
     def _outcome(self, result: Any) -> Any:
         for pending, call in self._pending:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from crewai.core.providers.human_input import SyncHumanInputProvider, get_provider, reset_provider, set_provider
 from crewai.flow.async_feedback import ConsoleProvider, PendingFeedbackContext
-from crewai.flow.flow_config import flow_config
 
 from ....contracts.errors import BadSetup
 from ....contracts.handoff import Answer
@@ -44,7 +44,7 @@ class _Person(SyncHumanInputProvider):
     """Suspends the job instead of reading stdin, for `Task(human_input=True)`, and for `@human_feedback` in a flow that
     a method of the job's own flow runs. What a person says is recorded like the answers of models and tools.
 
-    `flow.ask()` would take any error for "no answer", so it ends the run.
+    `flow.ask()` would take any error for "no answer", and the method would go on without it, so it ends the run there.
     """
 
     def __init__(self, steps: Steps, answer: Answer | None, agent: str) -> None:
@@ -96,11 +96,16 @@ class _Person(SyncHumanInputProvider):
         return said
 
     def request_input(self, message: str, flow: Any, metadata: Any = None) -> Any:
-        with self._steps.stop.on_error():
-            raise BadSetup(
+        self._steps.stop.halt(
+            BadSetup(
                 f"agent {self._agent!r}: flow.ask() reads the terminal, and a worker has nobody there. "
                 "Use @human_feedback: it suspends the job until job.answer()"
             )
+        )
+
+
+# Who is asked in place of the terminal, by a flow of the job that runs in this context.
+_nobody: ContextVar[_Person | None] = ContextVar("batonpass_crewai_nobody", default=None)
 
 
 class _OfInnerFlow(ConsoleProvider):
@@ -121,20 +126,23 @@ def _in_place_of(provider: Any) -> Any:
     return _OfInnerFlow(person) if asks_terminal and isinstance(person, _Person) else provider
 
 
+def _in_place_of_input(provider: Any) -> Any:
+    """A flow's provider of what `ask()` returns. In a job, the terminal's is replaced by one that ends the run."""
+    nobody = _nobody.get()
+    return nobody if nobody is not None and isinstance(provider, ConsoleProvider) else provider
+
+
 @contextmanager
-def no_terminal(steps: Steps, answer: Answer | None, agent: str, flow: Any = None) -> Generator[None]:
-    """A block in which to ask a person suspends the job, or raises and says what to do instead. Providers that the user
-    has set stay."""
-    internals.watch_feedback(_in_place_of)
-    nobody = _Person(steps, answer, agent)
-    asking = flow if flow_config.input_provider is None and getattr(flow, "input_provider", nobody) is None else None
-    if asking is not None:
-        asking.input_provider = nobody
-    token = set_provider(nobody) if type(get_provider()) is SyncHumanInputProvider else None
+def no_terminal(steps: Steps, answer: Answer | None, agent: str) -> Generator[None]:
+    """A block in which to ask a person suspends the job, or ends the run and says what to do instead. Providers that
+    the user has set stay."""
+    internals.watch_providers(_in_place_of, _in_place_of_input)
+    person = _Person(steps, answer, agent)
+    before = _nobody.set(person)
+    token = set_provider(person) if type(get_provider()) is SyncHumanInputProvider else None
     try:
         yield
     finally:
         if token is not None:
             reset_provider(token)
-        if asking is not None:
-            asking.input_provider = None
+        _nobody.reset(before)
