@@ -57,12 +57,29 @@ async def leave(
                 f"leave= of agent {agent.name!r} returned {type(outcome).__name__}, not a contract or a handoff: "
                 "did you forget return?"
             )
-        return outcome
+        return _addressed(agent, outcome)
     # The declaration has exactly one outcome, or a leave= (contracts/agent.py).
     if agent.returns is not None:
         return default(agent.returns)
     target, contract = next(iter(agent.hands_to.items()))
     return Handoff(target, default(contract))
+
+
+def _addressed(agent: Agent[Any], outcome: Contract | Handoff[Any]) -> Contract | Handoff[Any]:
+    """The outcome of `leave=`. A contract that is not the agent's result goes to the one agent that is declared to get
+    it."""
+    if isinstance(outcome, Handoff):
+        return outcome
+    given = contract_ref(type(outcome))
+    if agent.returns is not None and contract_ref(agent.returns) == given:
+        return outcome
+    receivers = [to for to, contract in agent.hands_to.items() if contract_ref(contract) == given]
+    if len(receivers) > 1:
+        raise ContractViolation(
+            f"leave= of agent {agent.name!r} returned {given}, which {' and '.join(map(repr, receivers))} may get: "
+            f"return bp.Handoff({receivers[0]!r}, ...)"
+        )
+    return Handoff(receivers[0], outcome) if receivers else outcome
 
 
 def _called(fn: Callable[..., Any], value: Any, context: Any) -> Any:

@@ -49,3 +49,22 @@ async def test_a_builtin_that_does_not_say_what_it_takes() -> None:
     agent = bp.App("desk").agent("keep", kind="langgraph", accepts=Note, returns=Note, enter=dict)(lambda: None)
     async with context(agent, Note(text="x")) as ctx:
         assert await borders.enter(agent, Note(text="5"), ctx, dict) == {"text": "5"}
+
+
+class Other(bp.Contract, name="borders.other"):
+    text: str
+
+
+class Shared(bp.Contract, name="borders.shared"):
+    text: str
+
+
+async def test_a_contract_from_leave_goes_to_the_one_agent_that_gets_it() -> None:
+    """An agent's result goes to nobody, even if another agent would take it."""
+    hands_to = {"note": Note, "other": Other, "a": Shared, "b": Shared}
+    options: dict[str, Any] = {"accepts": Note, "returns": Note, "hands_to": hands_to, "leave": lambda made: made}
+    agent = bp.App("desk").agent("keep", kind="crewai", **options)(lambda: None)
+    assert await borders.leave(agent, Note(text="x"), None, untouched) == Note(text="x")
+    assert await borders.leave(agent, Other(text="x"), None, untouched) == bp.Handoff("other", Other(text="x"))
+    with pytest.raises(bp.ContractViolation, match=r"'a' and 'b' may get: return bp.Handoff\('a', ...\)"):
+        await borders.leave(agent, Shared(text="x"), None, untouched)

@@ -224,3 +224,24 @@ def test_a_missing_or_old_crewai_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "crewai", None)
     with pytest.raises(bp.MissingExtra, match=r"pip install 'batonpass\[crewai\]'"):
         CrewAIAdapter()
+
+
+async def test_a_flow_may_return_a_handoff_that_its_code_does_not_name() -> None:
+    made = bp.App("two")
+    attempts: list[Any] = []
+
+    class Sends(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def send(self) -> Any:
+            return bp.Handoff("b", Article(text="for b"))
+
+    def leave(handoff: Any) -> Any:
+        attempts.append(handoff)
+        if len(attempts) == 1:
+            raise OSError("no network")
+        return handoff
+
+    made.crewai("a", accepts=Topic, returns=Topic, hands_to={"b": Article}, leave=leave)(Sends)
+    made.agent("b", accepts=Article, returns=Article)(lambda article: article)
+    assert await made.run("a", Topic(text="rain"), timeout=20) == Article(text="for b")
+    assert attempts == [bp.Handoff("b", Article(text="for b"))] * 2

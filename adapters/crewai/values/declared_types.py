@@ -14,16 +14,17 @@ from crewai.lite_agent_output import LiteAgentOutput
 from pydantic import BaseModel
 
 from ....contracts.agent import Agent
+from ....contracts.handoff import Handoff
 
-_FRAMEWORKS_OWN = (CrewOutput, TaskOutput, LiteAgentOutput, HumanFeedbackResult)
+_KNOWN = (CrewOutput, TaskOutput, LiteAgentOutput, HumanFeedbackResult, Handoff)
 
 
 def declared(flow: Any, agent: Agent[Any]) -> set[type]:
     """The models, dataclasses and enums that are named in the annotations, code and state of the flow's class, in the
-    agent's contracts, and in the fields of all these. CrewAI's own results, too."""
+    agent's contracts, and in the fields of all these. CrewAI's own results and handoffs, too."""
     found: set[type] = set()
     flow_class: type[object] = flow.__class__
-    ours: list[Any] = [*_FRAMEWORKS_OWN, agent.accepts, agent.returns, *agent.hands_to.values(), type(flow.state)]
+    ours: list[Any] = [*_KNOWN, agent.accepts, agent.returns, *agent.hands_to.values(), type(flow.state)]
     for named in (*ours, *_named_by(flow_class)):
         _collect(named, found)
     return found
