@@ -76,6 +76,11 @@ class CrewAIAdapter:
         return edits.of_finished_tasks(source) if "outputs" in dict_of(source.native) else in_its_state(source)
 
     @staticmethod
+    def taken(source: Checkpoint, values: Any) -> Any:
+        """Values of an edit. Of a crew's typed outputs, the text and the object stay the same."""
+        return edits.taken(source, values) if "outputs" in dict_of(source.native) else values
+
+    @staticmethod
     def lost(agent: Agent[Any], made: Any, session: Session) -> str:
         """Where a job continues, but what its agent's factory made lacks it. "" if nothing is missing. Runs nothing."""
         return str(_runner(made, agent, session).lost())

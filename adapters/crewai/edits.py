@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+from pydantic_core import from_json
+
+from ...contracts.alike import alike
 from ...contracts.checkpoint import Checkpoint
+from ...contracts.errors import BadSetup
 from ..dialects import dict_of
+
+# What a task's output is besides its text, if the task has a class for it.
+_TYPED = ("pydantic", "json")
 
 
 def of_finished_tasks(source: Checkpoint) -> str:
@@ -22,3 +30,46 @@ def of_finished_tasks(source: Checkpoint) -> str:
 def place_of(title: str) -> str:
     """Where a task's output is in a crew's state, as `--set` takes it."""
     return f"tasks.{title}" if title.isidentifier() else f"tasks[{json.dumps(title, ensure_ascii=False)}]"
+
+
+def taken(source: Checkpoint, values: Any) -> Any:
+    """Edited values of a crew's state. Where a task's output has a class, the run that goes on makes its object of the
+    text, so that the two agree: None in its place says so. `BadSetup` for outputs that can't be."""
+    before, after = (dict_of(dict_of(state).get("tasks")) for state in (source.state, values))
+    if not before or not after:
+        return values
+    return {**values, "tasks": {title: _output(title, before.get(title), new) for title, new in after.items()}}
+
+
+def _output(title: str, before: Any, new: Any) -> Any:
+    if before is None or alike(before, new):
+        return new
+    output, old = dict_of(new), dict_of(before)
+    if not isinstance(output.get("raw"), str):
+        raise BadSetup(
+            f"{place_of(title)} is a task's output, so it needs its text: --set '{place_of(title)}.raw=\"...\"'"
+        )
+    for kind in _TYPED:
+        if kind in old:
+            return {**output, **_agreeing(title, kind, old, output)}
+    return output
+
+
+def _agreeing(title: str, kind: str, old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """An edited output's text and object, of which one may be edited alone. The other one follows."""
+    place, held = place_of(title), new.get(kind)
+    if alike(new["raw"], old["raw"]):
+        edited = held is not None and not alike(held, old[kind])
+        return {"raw": json.dumps(held, ensure_ascii=False), kind: None} if edited else {}
+    try:
+        said = from_json(new["raw"])
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise BadSetup(
+            f"the output of task {title!r} has a class, so {place}.raw must be JSON of it, such as the one that "
+            f"{place}.{kind} shows"
+        )
+    if not alike(held, old[kind]) and not alike(held, said):
+        raise BadSetup(f"{place}.raw and {place}.{kind} say different things: give one of them, the other one follows")
+    return {kind: None}

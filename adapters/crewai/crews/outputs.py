@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from crewai import Task, TaskOutput
+from pydantic import BaseModel, ValidationError
 
-from ....contracts.errors import Unserializable
+from ....contracts.errors import BadSetup, Unserializable
+from ..edits import place_of
+from ..saved import reasons
 from ..values.values import plain, revive
 
 _LOGICAL = {"raw", "pydantic", "json_dict"}
@@ -30,12 +33,26 @@ def dump_output(task: Task, output: TaskOutput, title: str) -> tuple[dict[str, A
 
 
 def load_output(task: Task, state: dict[str, Any], native: dict[str, Any]) -> TaskOutput:
-    """The output that `dump_output` took apart."""
-    typed = state.get("pydantic")
+    """The output that `dump_output` took apart, or that a person has edited since."""
     own = {name: value for name, value in native.items() if name in TaskOutput.model_fields}
+    title = native["task"]
+    typed, plainly = state.get("pydantic"), state.get("json")
+    if task.output_pydantic is not None and "pydantic" in state:
+        kind = task.output_pydantic
+        typed = _of_text(kind, state["raw"], title) if typed is None else revive(kind, typed)
+    if task.output_json is not None and plainly is None and "json" in state:
+        plainly = _of_text(task.output_json, state["raw"], title).model_dump()
     return TaskOutput(
-        **own,
-        raw=state["raw"],
-        json_dict=state.get("json"),
-        pydantic=None if typed is None or task.output_pydantic is None else revive(task.output_pydantic, typed),
+        **own, raw=state["raw"], json_dict=plainly, pydantic=None if task.output_pydantic is None else typed
     )
+
+
+def _of_text(kind: type[BaseModel], raw: str, title: str) -> BaseModel:
+    """The object of an output whose text a person has edited (see `edits.taken`)."""
+    try:
+        return kind.model_validate_json(raw, by_alias=True, by_name=True)
+    except ValidationError as error:
+        raise BadSetup(
+            f"the edited output of task {title!r} is no {kind.__qualname__} ({reasons(error)}): redrive the job with "
+            f"--set '{place_of(title)}.raw=\"...\"'"
+        ) from None
