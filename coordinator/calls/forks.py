@@ -123,7 +123,13 @@ def _payload(book: Book, to: str, source: Checkpoint, state: object, edit: Edit)
         given = None if edit.anything or source.job is None else (yield from _given(source.job, source.hop))
         accepts, _ = yield from book.taker(to)
         if given is None or given.contract != accepts:
-            raise ContractViolation(f"{misfit}. Give payload= (--payload)", fields=misfit.fields) from None
+            hint = "Give payload= (--payload)"
+            if edit.anything and source.job is not None:
+                hint += (
+                    ": the agent begins with it, and is told the conversation as edited. To continue a failed job in "
+                    "the middle, redrive it with the edit"
+                )
+            raise ContractViolation(f"{misfit}. {hint}", fields=misfit.fields) from None
         return book.read(given.contract, given.payload)
 
 

@@ -108,3 +108,26 @@ async def test_a_text_that_its_class_does_not_take_is_named_and_can_be_edited_ag
         await coordinator.redrive(job.id, changes={"tasks.score.raw": '{"score": 8}'})
         await job.result(timeout=20)
     assert desk.seen[-1] == ('{"score": 8}', Score(score=8))
+
+
+async def test_a_new_job_begins_anew_and_is_told_the_edit(crews: Crews) -> None:
+    """Its error says so, too, where it lacks a payload."""
+    asked: list[str] = []
+
+    def end(said: str) -> str:
+        asked.append(said)
+        return "fine"
+
+    crews.script |= {"first": "rain is wet", "end": end}
+    app = only(lambda: crews.crew(crews.task("first"), crews.task("end")))
+    edit: dict[str, Any] = {"agent": "a", "changes": {"tasks.first.raw": "snow is cold"}}
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        await job.result(timeout=20)
+        first = (await checkpoints(coordinator, job))[0]
+        with pytest.raises(bp.ContractViolation, match="begins with it, and is told the conversation as edited") as no:
+            await coordinator.fork(first.id, **edit)
+        assert "To continue a failed job in the middle, redrive it with the edit" in str(no.value)
+        await (await coordinator.fork(first.id, payload=Topic(text="snow"), **edit)).result(timeout=20)
+    assert crews.ran == ["first", "end"] * 2
+    assert "snow is cold" in asked[-1]
