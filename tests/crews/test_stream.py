@@ -52,5 +52,29 @@ async def test_a_streamed_answer_comes_in_parts(in_flow: bool) -> None:
         job = await coordinator.submit("a", Topic(text="rain"), returns=Article)
         with anyio.fail_after(30):
             parts = [part async for part in job.stream()]
-        assert parts == [{"agent": "one", "chunk": word} for word in ("rain", "is", "wet")]
+        assert parts == [{"agent": "one", "task": "one", "chunk": word} for word in ("rain", "is", "wet")]
         assert (await job.result(timeout=30)).text == "rain is wet"
+
+
+async def test_tasks_of_one_agent_can_be_told_apart() -> None:
+    """One without a name has its description, as in CrewAI's own chunks. What a flow asks itself has no task."""
+    crews = StreamingCrews()
+    crews.script |= {"one": "1", "None": "2"}
+
+    class Runs(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def run(self) -> str:
+            agent = crews.task("one").agent
+            tasks = [crews.task(name, agent=agent, description=f"{name} of it") for name in ("one", None)]
+            crews.crew(*tasks).kickoff()
+            return crews.model().call("3?")
+
+    async with serving(only(Runs)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"), returns=Article)
+        with anyio.fail_after(30):
+            parts = [part async for part in job.stream()]
+    assert parts[:2] == [
+        {"agent": "one", "task": "one", "chunk": "1"},
+        {"agent": "one", "task": "None of it", "chunk": "2"},
+    ]
+    assert [set(part) for part in parts[2:]] == [{"agent", "chunk"}] * 3  # out of collapse

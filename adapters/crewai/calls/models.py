@@ -95,7 +95,9 @@ def _telling(model: Any) -> Callable[..., None]:
     def told(chunk: str, *args: Any, **options: Any) -> None:
         steps = current.get()
         if steps is not None and chunk and options.get("tool_call") is None:
-            steps.stream({"agent": _role(options), "chunk": chunk})
+            task = options.get("from_task")
+            of_task = {} if task is None else {"task": str(task.name or internals.text_of(task))}
+            steps.stream({"agent": _role(options), **of_task, "chunk": chunk})
         tell(chunk, *args, **options)
 
     return told
