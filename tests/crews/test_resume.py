@@ -319,3 +319,30 @@ async def test_a_flow_is_for_one_job(crews: Crews) -> None:
         assert (await (await coordinator.submit("a", Topic(text="1"))).result(timeout=20)).text == "x"
         with pytest.raises(bp.JobFailed, match="make a new one each time"):
             await (await coordinator.submit("a", Topic(text="2"))).result(timeout=20)
+
+
+async def test_a_flow_inside_a_method_runs_again_with_the_answers_of_its_models(crews: Crews) -> None:
+    """As docs/frameworks.md says, with what its steps have recorded."""
+    ran: list[str] = []
+    fail = Failing()
+
+    class Inner(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def one(self) -> str:
+            ran.append("one")
+            bp.current().sync.step("paid", ran.append, "paid", key="paid")
+            return str(crews.crew(crews.task("inner")).kickoff(inputs={"text": "x"}))
+
+        @listen(one)
+        def two(self, said: str) -> str:
+            fail()
+            return said
+
+    class Outer(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def run(self) -> str:
+            return str(Inner().kickoff())
+
+    assert (await result(Outer)).text == "out of inner"
+    assert ran == ["one", "paid", "one"]
+    assert crews.ran == ["inner"]
