@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import cast
 
 # How many errors of one chain of causes are looked at. (A framework may make it long.)
@@ -34,3 +35,28 @@ def described(error: BaseException) -> str:
     except (Exception, SystemExit) as broken:
         said = f"(its text can't be read: {type(broken).__name__})"
     return f"{name}: {said}" if said else name
+
+
+class Place(str):
+    """Where in an agent an error was raised, in the agent's own words ("in task 'write'"). A note of the error, so that
+    tracebacks show it, too."""
+
+    __slots__ = ()
+
+
+@contextmanager
+def placed(place: str) -> Generator[None]:
+    """A block whose errors are noted as from this place, unless they have one already."""
+    try:
+        yield
+    except Exception as error:
+        with suppress(Exception):  # an error may refuse notes
+            if place_of(error) is None:
+                error.add_note(Place(place))
+        raise
+
+
+def place_of(error: BaseException) -> str | None:
+    """The place that an error, or a cause of it, is noted as from."""
+    notes = (note for each in chain(error) for note in getattr(each, "__notes__", ()))
+    return next((note for note in notes if isinstance(note, Place)), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, wraps
@@ -82,19 +82,17 @@ def finish(task: Any, output: Any, reached: Callable[[Any], None]) -> None:
         shadow(task, name, function)
 
 
-def follow(task: Any, ended: Callable[[], None]) -> None:
-    """Call `ended` after a task has run, and after everything that follows it (its callbacks, its file)."""
+def surround(task: Any, around: Callable[[], AbstractContextManager[None]]) -> None:
+    """Run a task, and everything that follows it (its callbacks, its file), in such a block."""
     run, arun = (getattr(task, name) for name in _TASK_CORES)
 
     def core(*args: Any, **options: Any) -> Any:
-        output = run(*args, **options)
-        ended()
-        return output
+        with around():
+            return run(*args, **options)
 
     async def acore(*args: Any, **options: Any) -> Any:
-        output = await arun(*args, **options)
-        ended()
-        return output
+        with around():
+            return await arun(*args, **options)
 
     for name, function in zip(_TASK_CORES, (core, acore), strict=True):
         shadow(task, name, function)
@@ -116,7 +114,7 @@ def run_afters(task: Any, crew: Any, output: Any) -> None:
 
 
 def unfinish(task: Any) -> None:
-    """Undo `finish` and `follow`: the factory may return the same crew for the next job."""
+    """Undo `finish` and `surround`: the factory may return the same crew for the next job."""
     for name in _TASK_CORES:
         task.__dict__.pop(name, None)
 

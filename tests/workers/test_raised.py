@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pytest
 
 import batonpass as bp
-from batonpass.workers.outcomes.error_place import raised_in
+from batonpass.workers.outcomes.error_place import raised_in, to_log
 
 from .serving import Ask, Reply, only
 
@@ -102,3 +103,31 @@ async def test_an_agent_without_a_module() -> None:
     exec("def agent(ask: Ask) -> Reply:\n    raise ValueError('no such topic')", made)
     with pytest.raises(bp.JobFailed, match="ValueError: no such topic"):
         await only(made["agent"], retries=1).run("a", Ask(), timeout=30)
+
+
+def tries(left: int) -> None:
+    """Calls the agent again after each error, as a framework does."""
+    try:
+        raises(Ask())
+    except ValueError:
+        if left == 1:
+            raise
+        tries(left - 1)
+
+
+def test_what_repeats_is_not_logged_again() -> None:
+    """A framework that tries again chains each error to the one before. A cause stays, and so does the error itself."""
+    agent = only(raises)["a"]
+    with pytest.raises(ValueError, match="no such topic") as caught:
+        tries(3)
+    error = caught.value
+    before, trace = error.__context__, error.__traceback__
+    assert isinstance(before, ValueError)
+    assert isinstance(before.__context__, ValueError)
+    with to_log(agent, error) as traced:
+        said = "".join(format_exception(*traced))
+    assert said.count("no such topic\n") == 1
+    assert (error.__context__, error.__traceback__) == (before, trace)
+    error.__cause__ = before
+    with to_log(agent, error) as traced:
+        assert "".join(format_exception(*traced)).count("no such topic\n") == 2

@@ -16,7 +16,7 @@ from ...coordinator.rows import JobRow
 from ...coordinator.store import Store
 from ..context.fan_out import counting
 from ..session import LeaseSession
-from .error_place import Traced, to_log
+from .error_place import to_log
 from .fallback import falling_back
 from .outcomes import decisive, failing
 
@@ -51,12 +51,11 @@ class Closing:
         error, command = _failing(agent, session, error)
         pause = command.retry_in
         again = f"failed ({command.reason})" if pause is None else f"again in {pause / 1000:.1f} s"
-        trace = None if isinstance(error, BatonpassError) else to_log(agent, error)
         try:
             instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
             if instead is not None and agent is not None:
                 again = f"goes on at {agent.fallback}"
-            _tell(about, command.error, again, trace)
+            _tell(f"{about}: {command.error}, {again}", agent, error)
             await session.aflush()
             if isinstance(error, Unanswered | ChildrenFailed) and error.key:
                 with suppress(OverBudget):  # raised after the write
@@ -112,8 +111,13 @@ def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExcepti
         return instead, failing(agent, session, instead)
 
 
-def _tell(about: str, error: str, again: str, trace: Traced | None) -> None:
+def _tell(what: str, agent: Agent[Any] | None, error: BaseException) -> None:
+    """Log it, with the traceback. Errors of ours say what to do."""
+    if isinstance(error, BatonpassError):
+        _log.error("%s", what)
+        return
     try:
-        _log.error("%s: %s, %s", about, error, again, exc_info=trace)
+        with to_log(agent, error) as trace:
+            _log.error("%s", what, exc_info=trace)
     except Exception:  # to format a traceback, Python reads more of the error than its text
-        _log.error("%s: %s, %s (its traceback can't be shown)", about, error, again)
+        _log.error("%s (its traceback can't be shown)", what)

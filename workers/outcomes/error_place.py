@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sysconfig
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType, TracebackType
 from typing import Any, TypeAlias
 
 from ...contracts.agent import Agent
-from ...contracts.raised import chain
+from ...contracts.raised import chain, described
 
 _OURS = str(Path(__file__).parents[2])
 _NOT_USERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 # The second is for other loops than asyncio's own, which have no frames.
 _LOOPS = {("asyncio.base_events", "_run_once"), ("asyncio.runners", "run")}
+# How many errors of one chain are looked at.
+_CHAIN = 50
 Traced: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
@@ -40,13 +44,60 @@ def stands_in(agent: Agent[Any] | None, frame: FrameType | None) -> str | None:
     return None
 
 
-def to_log(agent: Agent[Any] | None, error: BaseException) -> Traced:
-    """An error as `logging` takes it. Its traceback begins in the agent's code: the frames before that are the worker's
-    or a framework's, and the same each time. If none is in the agent's code, the traceback is whole."""
-    theirs = error.__traceback__
-    while theirs and agent and not _is_users(agent, theirs.tb_frame):
+@contextmanager
+def to_log(agent: Agent[Any] | None, error: BaseException) -> Generator[Traced]:
+    """An error as `logging` takes it, in this block. Its traceback begins in the agent's code, and so do those of the
+    errors before it: the frames before that are the worker's or a framework's, and the same each time. If none is in
+    the agent's code, a traceback is whole. Errors that say again what another one has said are left out: a framework
+    that tries again chains each try to the one before.
+    """
+    before = [(each, each.__context__, each.__traceback__) for each in _printed(error)]
+    try:
+        if agent is not None:
+            _shorten(agent, error)
+        yield type(error), error, error.__traceback__
+    finally:
+        for each, context, trace in before:
+            each.__context__, each.__traceback__ = context, trace
+
+
+def _printed(error: BaseException) -> list[BaseException]:
+    """An error and those before it, as a traceback shows them."""
+    found: dict[int, BaseException] = {}
+    each: BaseException | None = error
+    while each is not None and id(each) not in found and len(found) < _CHAIN:
+        found[id(each)] = each
+        each = _before(each)
+    return list(found.values())
+
+
+def _before(error: BaseException) -> BaseException | None:
+    context = None if error.__suppress_context__ else error.__context__
+    return context if error.__cause__ is None else error.__cause__
+
+
+def _shorten(agent: Agent[Any], error: BaseException) -> None:
+    """Cut what repeats from what is printed of an error. A cause that somebody has given it stays."""
+    said = set[object]()
+    last: BaseException | None = None
+    for each in _printed(error):
+        what = (type(each), described(each), next(reversed(_places(each)), None))
+        if what in said and last is not None and last.__cause__ is None:
+            last.__context__ = _before(each)
+            continue
+        said.add(what)
+        each.__traceback__, last = _from_users(agent, each.__traceback__), each
+
+
+def _from_users(agent: Agent[Any], trace: TracebackType | None) -> TracebackType | None:
+    theirs = trace
+    while theirs and not _is_users(agent, theirs.tb_frame):
         theirs = theirs.tb_next
-    return type(error), error, theirs or error.__traceback__
+    return theirs or trace
+
+
+def _places(error: BaseException) -> list[tuple[str, int]]:
+    return [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
 
 
 def _is_users(agent: Agent[Any], frame: FrameType) -> bool:

@@ -25,7 +25,7 @@ from ...contracts.errors import (
 from ...contracts.handoff import Envelope, Handoff
 from ...contracts.job import CHILDREN, FailureReason
 from ...contracts.outcome import Asleep, Finished, Rejected, Suspended
-from ...contracts.raised import described
+from ...contracts.raised import described, place_of
 from ...contracts.retry import policy_for
 from ...coordinator.blobs import seal_blob
 from ...coordinator.book import Book
@@ -181,7 +181,8 @@ def _told(agent: Agent[Any] | None, error: BaseException) -> str:
     """An error as text. Ours say what to do. For others it helps to know where in the agent's code they came from."""
     if isinstance(error, BatonpassError):
         return _writable(str(error))
-    text, place = _writable(described(error)), raised_in(agent, error) if agent else None
+    places = (place_of(error), raised_in(agent, error) if agent else None)
+    text, place = _writable(described(error)), ", ".join(filter(None, places))
     return f"{text} ({_writable(place)})" if place else text
 
 

@@ -17,6 +17,7 @@ from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
 from ....contracts.agent import Agent
 from ....contracts.checkpoint import Snapshot
 from ....contracts.errors import BadSetup
+from ....contracts.raised import placed
 from ....coordinator.session import Session
 from .. import internals
 from ..calls.hooks import Hooks, hooks
@@ -115,8 +116,8 @@ class CrewRun:
         for task in self._crew.tasks:
             if id(task) in self._outputs:
                 internals.finish(task, self._outputs[id(task)], partial(self._reached, task))
-            elif internals.has_afters(task, self._crew):
-                internals.follow(task, partial(self._followed, task))
+            else:
+                internals.surround(task, partial(self._around, task))
         forgive = expect(self._agent, self._crew.tasks[-1])
         try:
             yield
@@ -135,6 +136,13 @@ class CrewRun:
     def _begun(self, step: Any) -> None:
         if id(step.task) in self._keys:
             self._steps.enter(self._keys[id(step.task)])
+
+    @contextmanager
+    def _around(self, task: Task) -> Generator[None]:
+        with placed(f"in task {self._titles[id(task)]!r}"):
+            yield
+        if internals.has_afters(task, self._crew):
+            self._followed(task)
 
     def _followed(self, task: Task) -> None:
         """Record that a task's callbacks were called: they may have effects, so a restart must not repeat them."""

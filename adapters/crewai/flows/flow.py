@@ -21,6 +21,7 @@ from ....contracts.agent import Agent
 from ....contracts.errors import BadSetup
 from ....contracts.inbox import AskTerms
 from ....contracts.outcome import Suspended
+from ....contracts.raised import placed
 from ....coordinator.session import Session
 from .. import internals
 from ..calls.hooks import hooks
@@ -155,7 +156,8 @@ class FlowRun:
         self._steps.enter(call)
         asked_before = len(self._flow.human_feedback_history)
         try:
-            result, event = await execute()
+            with placed(f"in method {name!r}"):
+                result, event = await execute()
         except HumanFeedbackPending as pending:
             if call not in self._progress.asked:
                 with self._stop.on_error():
