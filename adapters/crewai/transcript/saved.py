@@ -10,6 +10,7 @@ from ....contracts.transcript_losses import Losses
 from ....coordinator.transcripts import Saved
 from ...dialects import dict_of
 from .messages import OPENAI, to_crewai
+from .prompts import plain_prompt
 
 
 def read_state(saved: Saved, losses: Losses) -> Transcript:
@@ -54,12 +55,15 @@ def _crew(saved: Saved, native: dict[str, Any], earlier: Transcript) -> Transcri
 
 
 def _said(kept: dict[str, Any], raw: str, told: Sequence[dict[str, Any]]) -> list[Message]:
-    """One task's messages without the instructions, and without what the agent was told before."""
+    """One task's messages without the instructions, without what CrewAI said around the task, and without what the
+    agent was told before."""
     left = [_kept(fields) for fields in told]
     said: list[Message] = []
     for fields in kept.get("messages") or ():
         if _kept(fields) in left:
             left.remove(_kept(fields))
+        elif fields.get("role") == "user" and isinstance(text := fields.get("content"), str):
+            said += [OPENAI.read({**fields, "content": plain})] if (plain := plain_prompt(text)) else []
         elif fields.get("role") != "system":
             said.append(OPENAI.read(fields))
     if not said or said[-1].role != "assistant" or said[-1].text.strip() != raw.strip():  # CrewAI strips the output
