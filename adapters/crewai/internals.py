@@ -179,7 +179,10 @@ def watch_providers(feedback: Callable[[Any], Any], asked: Callable[[Any], Any])
 
 
 def _chosen(resolve: Callable[..., Any], instead: Callable[[Any], Any]) -> Any:
-    return lambda flow, *given: instead(resolve(flow, *given))
+    def chosen(flow: Any, *given: Any) -> Any:
+        return instead(resolve(flow, *given))
+
+    return chosen
 
 
 def storage_factory() -> Callable[[str], Any] | None:
