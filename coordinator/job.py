@@ -14,7 +14,7 @@ from ..contracts.duration import Duration
 from ..contracts.job import ENDED, JobInfo
 from ..contracts.part import Part
 from .book import Book
-from .calls import adrive, drive, inbox, jobs
+from .calls import adrive, drive, inbox, jobs, waits
 from .calls.awaiting import Awaiting
 from .calls.inputs import cursor
 from .store import Store, Topic
@@ -39,6 +39,11 @@ class Job(_Handle, Generic[R]):
     async def info(self) -> JobInfo:
         """The job as it is now."""
         return await adrive(self._store, jobs.info(self.id))
+
+    async def waits_for(self) -> str | None:
+        """What the job waits for, in a sentence: a worker, a time, another job (of its thread, or with a place within a
+        limit), its children, or a person. None if a worker runs it, or if it has ended."""
+        return await adrive(self._store, waits.waits_for(self._book, self.id))
 
     async def payload(self) -> Contract | Payload:
         """What the job's agent was given; after handoffs, what its last agent was.
@@ -130,6 +135,10 @@ class SyncJob(_Handle, Generic[R]):
     def info(self) -> JobInfo:
         """The job as it is now."""
         return drive(self._store, jobs.info(self.id))
+
+    def waits_for(self) -> str | None:
+        """What the job waits for, in a sentence: see `Job.waits_for`."""
+        return drive(self._store, waits.waits_for(self._book, self.id))
 
     def payload(self) -> Contract | Payload:
         """What the job's agent was given: see `Job.payload`."""

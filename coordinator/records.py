@@ -265,6 +265,10 @@ class Records(Protocol):
         """How many deliveries run in a lane, and how many were let out of its line and are ready."""
         ...
 
+    def holders(self, lane: str, limit: int) -> list[str]:
+        """Jobs that have a place in a lane: those that were let out of its line and are ready, then those that run."""
+        ...
+
     def first_in_line(self, lane: str, priority: int | None = None) -> JobRow | None:
         """The delivery that is next in a lane's line, optionally of one priority."""
         ...

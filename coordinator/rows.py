@@ -120,6 +120,14 @@ class JobRow:
         return min((at for at in (self.expires, self.deadline) if at), default=0)
 
 
+@dataclass(frozen=True, slots=True)
+class LaneRow:
+    """A lane: the jobs that have a place in it, and when its line moves (0, or `NEVER`: not by time)."""
+
+    holders: tuple[str, ...]
+    opens: int = 0
+
+
 @dataclass(slots=True)
 class ThreadRow:
     """A thread as stored: its newest checkpoint, how many were ever saved, and the unended job on it."""

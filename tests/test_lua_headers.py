@@ -104,6 +104,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.ReadJob(mint("j")),
     c.FirstUse("d" * 32),
     c.ReadKept(mint("j")),
+    c.ReadLane(mint("j"), "a" * 32, 5),
     c.Adopt(
         KeptJob(
             JobRow(mint("j"), USER, "failed"), {USER: b"1"}, [(mint("f"), OutcomeRow(mint("j"), 0, "failed", USER))]

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 
-from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.errors import BatonpassError, Unavailable
 from batonpass.contracts.job import JobState
 from batonpass.contracts.pause import Pause
@@ -14,6 +13,7 @@ from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.book import Declaration, parse_ref, readable
 from batonpass.coordinator.calls import drive
 from batonpass.coordinator.calls.pauses import pauses
+from batonpass.coordinator.calls.waits import LIMITED, remedy
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
 from batonpass.coordinator.commands import Declared, ListJobs
@@ -30,7 +30,7 @@ _NEWEST = 500
 # How much newer than now a job may be, in ms: the nodes of a cluster have clocks of their own.
 _AHEAD = 5000
 # Why jobs wait that may start sooner than a time is over: for others of their limit, or of their thread.
-_HELD = ("limited", "rate_limited", "thread_busy")
+_HELD = (*LIMITED, "thread_busy")
 _BUSY = ": if that goes on, its workers are busy, or held up by code that blocks them (see their logs)"
 
 
@@ -110,15 +110,6 @@ def _waited_for(rows: Sequence[JobRow]) -> Iterator[Taker]:
             yield row.agent, parse_ref(row.contract)
 
 
-def _remedy(waits: ContractRef, today: ContractRef | None) -> str:
-    """What to do about jobs that wait with a contract which the agent does not accept today."""
-    if today is None:
-        return "no worker has declared it: start one"
-    if waits.name == today.name and waits.version < today.version:
-        return f"it accepts {today} now: let that read the older one (@app.upcast), or run the earlier version, too"
-    return f"it accepts {today} now: run the version that accepts {waits}, too"
-
-
 def _queued(load: Load, names: Sequence[str]) -> Queued:
     """Some queues as one."""
     queues = [load.queues.get(name, Queued()) for name in names]
@@ -140,7 +131,7 @@ def _agent(
         yield Finding("warn", about, f"{waiting} job(s) wait, and no live worker serves it: start one")
     elif waiting and not workers:
         text = f"{waiting} job(s) wait with {contract}, and no live worker accepts them"
-        yield Finding("warn", about, f"{text}; {_remedy(contract, today)}")
+        yield Finding("warn", about, f"{text}; {remedy(contract, today)}")
     elif contract == today and declaration:
         serving = (
             f"{len(workers)} worker(s): {', '.join(sorted(workers))}" if workers else "no live worker, no job waits"

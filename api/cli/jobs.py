@@ -261,7 +261,8 @@ def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
             payload = handle.payload()
         except Corrupted:
             info = without_payload(info)
-    return with_values(info, payload, handle.result(timeout=0) if info.state == JobState.COMPLETED else None)
+    result = handle.result(timeout=0) if info.state == JobState.COMPLETED else None
+    return with_values(info, payload, result, None if info.state.ended else handle.waits_for())
 
 
 def described(info: JobInfo) -> dict[str, Any]:
@@ -269,9 +270,10 @@ def described(info: JobInfo) -> dict[str, Any]:
     return {**asdict(info), "state": str(info.state), "contract": str(info.contract)}
 
 
-def with_values(info: JobInfo, payload: Any, result: Any) -> dict[str, Any]:
-    """The same with its payload and its result, None if it is not known."""
-    return described(info) | {"payload": values_of(payload), "result": values_of(result)}
+def with_values(info: JobInfo, payload: Any, result: Any, waits_for: str | None) -> dict[str, Any]:
+    """The same with what it waits for, its payload and its result, None if that is not known."""
+    told = {"waits_for": waits_for, "payload": values_of(payload), "result": values_of(result)}
+    return described(info) | told
 
 
 def without_payload(info: JobInfo) -> JobInfo:

@@ -13,8 +13,10 @@ from batonpass.contracts.job import JobInfo
 
 @dataclass(frozen=True, kw_only=True)
 class ShownJob(JobInfo):
-    """A job with its payload, or null if that can't be read, and its result, or null if it has none (yet)."""
+    """A job with its payload, or null if that can't be read, its result, or null if it has none (yet), and what it
+    waits for, or null if a worker runs it or it has ended."""
 
+    waits_for: str | None
     payload: Mapping[str, Any] | None
     result: Mapping[str, Any] | None
 

@@ -179,7 +179,7 @@ class _Endpoints:
             except Corrupted:
                 info = without_payload(info)
         result = await job.result(timeout=0) if info.state == JobState.COMPLETED else None
-        return answer(with_values(info, payload, result))
+        return answer(with_values(info, payload, result, None if info.state.ended else await job.waits_for()))
 
     async def stream(self, request: Request, wanted: Stream) -> Response:
         """Follow what a job's agents stream, until it ends, as server-sent events."""

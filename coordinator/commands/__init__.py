@@ -46,6 +46,7 @@ from .jobs import (
     PruneJobs,
     ReadJob,
     ReadKept,
+    ReadLane,
     Reap,
     Reaped,
     Record,
@@ -159,6 +160,7 @@ __all__ = [
     "ReadItems",
     "ReadJob",
     "ReadKept",
+    "ReadLane",
     "ReadOutcomes",
     "ReadSpans",
     "ReadStream",
@@ -197,7 +199,7 @@ READING = frozenset(
     {
         *(Restore, Latest, Timeline, Ancestors, FindName, Threads, Export),
         *(Find, Places, Walk, ReadSpans, OfRun, ReadItems, ListItems, ListSpaces),
-        *(Events, LastEvent, ListGroups, ReadJob, FirstUse, ReadKept, ReadOutcomes),
-        *(ReadStream, ListJobs, JobsOn, Inbox, Declared, Takers, Pauses),
+        *(Events, LastEvent, ListGroups, ReadJob, FirstUse, ReadKept, ReadLane),
+        *(ReadOutcomes, ReadStream, ListJobs, JobsOn, Inbox, Declared, Takers, Pauses),
     }
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...contracts.job import OnBusy
 from ...contracts.nothing import nothing
-from ..rows import Delivery, Fence, JobRow, KeptJob
+from ..rows import Delivery, Fence, JobRow, KeptJob, LaneRow
 from .base import Command, NewCheckpoint
 from .threads import Freed
 
@@ -295,6 +295,15 @@ class ReadJob(Command[JobRow]):
     """One job."""
 
     job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLane(Command[LaneRow]):
+    """What a job waits for that waits in the line of a lane: who has a place in it, at most `limit` of them."""
+
+    job_id: str
+    lane: str
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)

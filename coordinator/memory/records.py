@@ -99,6 +99,10 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         held = [row for row in self._jobs.values() if row.slot == lane]
         return sum(1 for row in held if row.lease), sum(1 for row in held if not row.lease)
 
+    def holders(self, lane: str, limit: int) -> list[str]:
+        held = sorted((row.lease != "", row.id) for row in self._jobs.values() if row.slot == lane)
+        return [job_id for _, job_id in held[:limit]]
+
     def first_in_line(self, lane: str, priority: int | None = None) -> JobRow | None:
         line = (r for r in self._jobs.values() if r.waits and r.lane == lane and priority in (None, r.priority))
         first = min(line, key=lambda row: (-row.priority, row.waits, row.id), default=None)

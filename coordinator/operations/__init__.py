@@ -94,6 +94,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.ReadJob: reading.read_job,
     c.FirstUse: reading.first_use,
     c.ReadKept: reading.read_kept,
+    c.ReadLane: reading.read_lane,
     c.ReadOutcomes: children.outcomes,
     c.ReadStream: streaming.read,
     c.ListJobs: reading.list_jobs,

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from ..commands import Declared, FirstUse, Inbox, JobsOn, Latest, ListJobs, ReadJob, ReadKept, Restore, Takers, Timeline
+from ..commands import (
+    Declared,
+    FirstUse,
+    Inbox,
+    JobsOn,
+    Latest,
+    ListJobs,
+    ReadJob,
+    ReadKept,
+    ReadLane,
+    Restore,
+    Takers,
+    Timeline,
+)
 from ..records import Records
 from ..refusals import refusal
-from ..rows import CheckpointRow, JobRow, KeptJob
+from ..rows import CheckpointRow, JobRow, KeptJob, LaneRow
 from .checkpoints import whole
 from .travel import hidden
 
@@ -42,6 +55,11 @@ def read_job(records: Records, command: ReadJob | ReadKept) -> JobRow:
     if row is None:
         raise refusal("no_job", command.job_id)
     return row
+
+
+def read_lane(records: Records, command: ReadLane) -> LaneRow:
+    """Who has a place in a lane, and when its line moves."""
+    return LaneRow(tuple(records.holders(command.lane, command.limit)), records.gate(command.lane))
 
 
 def first_use(records: Records, command: FirstUse) -> JobRow | None:

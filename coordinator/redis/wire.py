@@ -212,6 +212,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.DeleteGroup: ("delete_group", observing.delete_args, _nothing),
     c.TrimEvents: ("trim_events", lambda m: [m.keep, m.limit], lambda _, r: r[0]),
     c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: jobs.job_row(r[0])),
+    c.ReadLane: ("read_lane", lambda m: [m.lane, m.limit], jobs.lane_row),
     c.FirstUse: ("first_use", lambda m: [m.idem], lambda _, r: jobs.job_row(r[0]) if r[0] else None),
     c.ReadKept: ("read_kept", lambda m: [m.job_id], jobs.kept_job),
     c.ListJobs: (

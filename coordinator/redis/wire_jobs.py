@@ -13,7 +13,7 @@ import msgpack
 from ...contracts.names import digest
 from .. import commands as c
 from ..operations.jobs import POISON, SUSPECT
-from ..rows import Delivery, JobRow, KeptJob, OutcomeRow
+from ..rows import Delivery, JobRow, KeptJob, LaneRow, OutcomeRow
 from .wire_checkpoints import checkpoint_args, checkpoint_row, fence_args
 from .wire_values import Arg, flat, pairs, read_text, told, unpacked
 
@@ -241,6 +241,12 @@ def _outcome(number: int, packed: bytes) -> OutcomeRow:
     job_id, state, reason, error, result, below = unpacked(packed)
     about = (read_text(state), read_text(reason), read_text(error))
     return OutcomeRow(read_text(job_id), number, *about, result, read_text(below))
+
+
+def lane_row(_: object, reply: list[Any]) -> LaneRow:
+    """A lane."""
+    opens, holders = reply
+    return LaneRow(tuple(each.decode() for each in holders), int(opens or 0))
 
 
 def kept_job(_: object, reply: list[Any]) -> KeptJob:

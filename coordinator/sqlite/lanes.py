@@ -12,6 +12,10 @@ class SqliteLanes:
     _namespace: str
     now: int
 
+    def holders(self, lane: str, limit: int) -> list[str]:
+        which = "SELECT id FROM job WHERE namespace = ? AND slot = ? AND slot <> '' ORDER BY lease <> '', id LIMIT ?"
+        return [row[0] for row in self._db.execute(which, (self._namespace, lane, limit))]
+
     def nth_start(self, lane: str, n: int, after: int) -> int:
         row = self._db.execute(
             "SELECT at FROM start WHERE namespace = ? AND lane = ? AND at > ? ORDER BY at DESC LIMIT 1 OFFSET ?",

@@ -10,7 +10,7 @@ import pytest
 
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.rows import Delivery
+from batonpass.coordinator.rows import NEVER, Delivery, LaneRow
 from tests.harness.bench import MINUTE, Bench, fence_of, new_target
 
 pytestmark = pytest.mark.one_partition
@@ -286,3 +286,20 @@ def test_starts_are_kept_while_they_count(bench: Bench) -> None:
         bench.clock.advance(MINUTE // 2)
         bench.do(c.Reap())
         assert 1 <= kept() <= 2
+
+
+def test_who_has_a_place_and_when_the_line_moves(bench: Bench) -> None:
+    jobs = submit(bench, 4)
+    read = c.ReadLane(jobs[0], LANE, 5)
+    assert bench.do(read) == LaneRow(())
+    running = claim(bench, TWO, 4)
+    assert bench.do(read) == LaneRow(tuple(sorted(jobs[:2])), NEVER)
+    assert bench.do(replace(read, limit=1)).holders == (min(jobs[:2]),)
+    bench.do(c.Complete(fence_of(running[0]), b""))
+    assert bench.do(read).holders == (jobs[2], running[1].job.id)  # the first in line was let out
+
+
+def test_when_the_line_of_a_rate_moves(bench: Bench) -> None:
+    jobs = submit(bench, 3)
+    claim(bench, RATE, 3)
+    assert bench.do(c.ReadLane(jobs[2], LANE, 5)).opens == bench.clock.now + MINUTE

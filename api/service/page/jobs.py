@@ -110,7 +110,7 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
         steps = await _steps(coordinator, info, before)
     return JobPage(
         info,
-        tuple(_facts(info)),
+        tuple(_facts(info, None if info.state.ended else await job.waits_for())),
         shown(info.error) if info.error else None,
         payload,
         result,
@@ -151,7 +151,9 @@ def _says(info: JobInfo) -> str | None:
     return info.error or died(info.crashes)
 
 
-def _facts(info: JobInfo) -> Iterator[Fact]:
+def _facts(info: JobInfo, waits_for: str | None) -> Iterator[Fact]:
+    if waits_for:
+        yield Fact("Waits for", waits_for)
     yield Fact("Contract", str(info.contract))
     yield Fact("Hop", f"{info.hop}, attempt {info.attempt}")
     if lost := died(info.crashes):
