@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -51,6 +52,13 @@ class Load:
     now: int = 0
 
 
+# How many jobs of each kind are looked at for their agents, in each partition. The others count for agent "".
+SHARED_OUT = 5000
+KINDS = ("running", "timed", "asking", "dead")
+Shares = Mapping[str, Mapping[str, int]]
+"""How many jobs of a kind each agent has."""
+
+
 class Examines(Protocol):
     """A store that can be inspected. Inspecting makes, migrates and changes nothing."""
 
@@ -60,6 +68,10 @@ class Examines(Protocol):
 
     def count(self, queues: Sequence[str]) -> Load:
         """How much is in it. Only after `examine`, and only if the store opens."""
+        ...
+
+    def by_agent(self) -> Shares:
+        """The same of the jobs of each kind, by their agents."""
         ...
 
 
@@ -83,6 +95,21 @@ def added(loads: Sequence[Load]) -> Load:
         queues=queues,
         now=max((each.now for each in loads), default=0),
     )
+
+
+def shares_of(looked_at: Mapping[str, Iterable[str | None]], totals: Mapping[str, int]) -> Shares:
+    """How many of each kind the agents have. What was not looked at has agent ""."""
+    found: dict[str, Counter[str]] = {}
+    for kind, agents in looked_at.items():
+        found[kind] = Counter(agent for agent in agents if agent is not None)
+        if more := max(totals[kind] - SHARED_OUT, 0):
+            found[kind][""] += more
+    return found
+
+
+def shares_added(every: Sequence[Shares]) -> Shares:
+    """Those of a namespace's partitions, added up."""
+    return {kind: sum((Counter(each[kind]) for each in every), Counter[str]()) for kind in KINDS}
 
 
 def size(count: int) -> str:

@@ -13,6 +13,7 @@ from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.book import Declaration, parse_ref, readable
 from batonpass.coordinator.calls import drive
 from batonpass.coordinator.calls.pauses import pauses
+from batonpass.coordinator.calls.schedules import overdue
 from batonpass.coordinator.calls.waits import LIMITED, remedy
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
@@ -38,7 +39,7 @@ def look_around(store: Examines, coordinator: SyncCoordinator) -> Iterator[Findi
     """All findings of a namespace. What this user or these keys may not read is a finding, too."""
     for about, look in (
         ("agents", lambda: _agents_and_jobs(store, coordinator)),
-        ("schedules", lambda: _schedules(coordinator)),
+        ("schedules", lambda: _schedules(coordinator, store.count(()).now)),
         ("webhooks", lambda: _webhooks(coordinator)),
     ):
         yield from _said(about, look)
@@ -195,8 +196,15 @@ def _time(rows: Sequence[JobRow], now: int) -> Iterator[Finding]:
         yield Finding("warn", "time", f"{text}. {what}")
 
 
-def _schedules(coordinator: SyncCoordinator) -> Iterator[Finding]:
+def _schedules(coordinator: SyncCoordinator, now: int) -> Iterator[Finding]:
     found = coordinator.schedules()
+    late = overdue(found, now)
+    if late:
+        worst, seconds = max(late.items(), key=lambda each: each[1])
+        text = f"{len(late)} overdue, e.g. {worst!r} for {timedelta(seconds=int(seconds))}: no job is submitted"
+        alive = bool(coordinator.workers())
+        what = "see the live workers' logs for why" if alive else "no worker is live: start one, any one submits them"
+        yield Finding("fail", "schedules", f"{text}; {what}")
     for each in found:
         if each.error:
             text = f"could not submit at {cell(each.last_at)}: {each.error}"

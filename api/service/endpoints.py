@@ -39,6 +39,7 @@ from .bodies import (
     Timeline,
 )
 from .happened import following, passed_over, reader
+from .held import held
 from .metrics import MEDIA_TYPE, exposition
 from .operation import Operation
 from .refusing import Problem, answer, told
@@ -102,7 +103,8 @@ class _Endpoints:
     async def metrics(self, _: Request, __: None) -> Response:
         """Metrics for Prometheus."""
         await self._tally.look()
-        text = exposition(await self._gauge.look(), self._tally)
+        standing = await self._gauge.look()
+        text = exposition(standing, self._tally, await held(self._coordinator, self._gauge, standing.load.now))
         return Response(text, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
 
     async def workers(self, _: Request, __: All) -> Response:

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from batonpass.contracts import event as kinds
 from batonpass.contracts.job import FAILURE_REASONS
 
+from .held import Held, gauges
 from .standing import Standing
 from .tally import BUCKETS, Tally, Times
 
@@ -26,20 +27,22 @@ _OF_AGENTS = (
 _OF_NOBODY = (kinds.REWOUND,)
 
 
-def exposition(standing: Standing, tally: Tally) -> bytes:
+def exposition(standing: Standing, tally: Tally, held: Held) -> bytes:
     """All metrics."""
     registry = CollectorRegistry()
-    registry.register(_Read(standing, tally))
+    registry.register(_Read(standing, tally, held))
     return generate_latest(registry)
 
 
 class _Read(Collector):
-    def __init__(self, standing: Standing, tally: Tally) -> None:
+    def __init__(self, standing: Standing, tally: Tally, held: Held) -> None:
         self._standing = standing
+        self._held = held
         self._tally = tally
 
     def collect(self) -> Iterable[Metric]:
         yield from self._stands()
+        yield from gauges(self._held, [each.agent for each in self._standing.agents])
         yield self._happened()
         yield self._failed()
         yield _took("wait", "How long jobs were ready before a worker started them", self._tally.waits)
@@ -48,7 +51,7 @@ class _Read(Collector):
         )
 
     def _stands(self) -> Iterable[Metric]:
-        load, agents = self._standing.load, self._standing.agents
+        agents = self._standing.agents
         for name, told, numbers in (
             (
                 "jobs_waiting",
@@ -75,13 +78,6 @@ class _Read(Collector):
             for agent, number in numbers.items():
                 by_agent.add_metric([agent], number)
             yield by_agent
-        for name, told, number in (
-            ("jobs_leased", "Jobs that workers run, or held when they died", load.running),
-            ("jobs_scheduled", "Jobs that are due later: a delay, a retry, a question that has a time", load.timed),
-            ("questions_open", "Jobs that wait for a person's answer", load.asking),
-            ("dead_letters", "Jobs that failed and were not redriven or deleted", load.dead),
-        ):
-            yield GaugeMetricFamily(f"batonpass_{name}", told, value=number)
 
     def _happened(self) -> Metric:
         told = "Events since this service was first asked, by their type and agent"

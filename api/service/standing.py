@@ -13,7 +13,7 @@ from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.book import Declaration, readable
 from batonpass.coordinator.calls import adrive
 from batonpass.coordinator.calls.pauses import pauses
-from batonpass.coordinator.checkup import Examines, Load, Queued
+from batonpass.coordinator.checkup import Examines, Load, Queued, Shares
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.coded.store import CodedStore
 from batonpass.coordinator.commands import Declared
@@ -61,6 +61,10 @@ class Gauge:
         paused = await adrive(self._asked, pauses())
         agents = tuple(_served(declared, queues, load, paused))
         return Standing(load, agents, tuple(live_workers(load, queues, paused)))
+
+    async def by_agent(self) -> Shares:
+        """How many jobs run, are due later, ask or failed, by their agents. After a `look`."""
+        return await to_thread.run_sync(cast("Examines", self._store).by_agent, limiter=self._one)
 
     def close(self) -> None:
         """Give the connection back."""

@@ -7,7 +7,7 @@ again makes no new job, because a job's key is name and time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar, get_args
@@ -163,6 +163,12 @@ def every() -> Call[list[Schedule]]:
         [rest] = yield ReadItems((_resting(row.name.key),))
         found.append(_schedule(row, noted.get(row.name.key), rest, now))
     return found
+
+
+def overdue(found: Iterable[Schedule], now: int) -> dict[str, float]:
+    """For how many seconds schedules are overdue by the store's time, by name: no worker looks at them, or none can."""
+    late = {each.name: now / 1000 - each.next_at.timestamp() for each in found if each.next_at}
+    return {name: seconds for name, seconds in late.items() if seconds * 1000 > _MISSED}
 
 
 def look(book: Book, left: dict[str, int]) -> Call[Look]:

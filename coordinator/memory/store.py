@@ -7,8 +7,9 @@ from copy import copy
 from threading import Lock
 from typing import TypeVar
 
+from .. import checkup
 from ..bell import Bell, BellWatch
-from ..checkup import Load, Queued
+from ..checkup import Load, Queued, Shares
 from ..coded.codec import Codec
 from ..commands import Command
 from ..lifetime import Lifetime
@@ -61,6 +62,19 @@ class MemoryStore:
         with self._lock:
             self._records.now = self._clock()
             return Load(queues={queue: Queued(workers=self._records.workers(queue)) for queue in queues})
+
+    def by_agent(self) -> Shares:
+        """The jobs of each kind by their agents."""
+        with self._lock:
+            rows = self._records.jobs(2**31, "", "", "", dead=False)
+        agents = {
+            "running": [row.agent for row in rows if row.lease_until],
+            "timed": [row.agent for row in rows if row.due],
+            "asking": [row.agent for row in rows if row.state == "input_required"],
+            "dead": [row.agent for row in rows if row.state == "failed"],
+        }
+        looked_at = {kind: found[: checkup.SHARED_OUT] for kind, found in agents.items()}
+        return checkup.shares_of(looked_at, {kind: len(found) for kind, found in agents.items()})
 
     def watch(self, topic: Topic) -> BellWatch:
         """Any change rings."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from ...contracts.errors import BadSetup
-from ..checkup import Examined, Finding, Load, Queued, size
+from .. import checkup
+from ..checkup import KINDS, Examined, Finding, Load, Queued, Shares, shares_of, size
 from .dialogue import Calls
 from .failures import raise_first
 from .server import check_namespace, check_replicas, check_schema, check_version, dangers, product_of, refusing
+from .wire_values import read_text
 
 # By how many seconds a server's clock may be off, including the time that the question takes.
 _CLOCK = 2.0
@@ -63,6 +66,25 @@ def counting(prefix: str, queues: Sequence[str]) -> Calls[Load]:
         for queue, waits, head, names in zip(queues, rest, first, workers, strict=True)
     }
     return Load(jobs, running, timed, asking, dead, there, now)
+
+
+_KEYS = {"running": "leases", "timed": "timers", "asking": "asking", "dead": "dead"}
+
+
+def sharing(prefix: str) -> Calls[Shares]:
+    """The jobs of each kind, in a namespace or partition, by their agents."""
+    keys = [f"{prefix}{_KEYS[kind]}" for kind in KINDS]
+    replies = yield [
+        *(("ZREVRANGE", key, 0, checkup.SHARED_OUT - 1) for key in keys),
+        *(("ZCOUNT", key, *_ALL) for key in keys),
+    ]
+    raise_first(replies)
+    jobs, totals = replies[: len(KINDS)], dict(zip(KINDS, replies[len(KINDS) :], strict=True))
+    asked = [("HGET", f"{prefix}j:{job.decode()}", "agent") for page in jobs for job in page]
+    told: Sequence[Any] = (yield asked) if asked else []
+    raise_first(told)
+    agents = iter(read_text(each) if each is not None else None for each in told)
+    return shares_of({kind: list(islice(agents, len(page))) for kind, page in zip(KINDS, jobs, strict=True)}, totals)
 
 
 def _age(head: Sequence[tuple[bytes, Any]], now: int) -> int:

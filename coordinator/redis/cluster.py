@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ...contracts.errors import BadSetup
 from ...contracts.names import MAX_PARTITIONS, home
-from ..checkup import Examined, Finding, Load, added
+from ..checkup import Examined, Finding, Load, Shares, added, shares_added
 from ..coded.codec import Codec
 from ..commands import Claim, Command, Heartbeat, Reap
 from ..following import afollow, follow
@@ -155,6 +155,11 @@ class ClusterStore:
         """How much is in all partitions."""
         runs: list[tuple[Partition, Calls[Any]]] = [(each, each.counting(queues)) for each in self._partitions]
         return added(good(self._run(together(runs))))
+
+    def by_agent(self) -> Shares:
+        """The jobs of each kind by their agents, in all partitions."""
+        runs: list[tuple[Partition, Calls[Any]]] = [(each, each.sharing()) for each in self._partitions]
+        return shares_added(good(self._run(together(runs))))
 
     def _counted(self) -> _Exchange[int]:
         """How many partitions the namespace has. Whoever opens it first decides that, for ever."""

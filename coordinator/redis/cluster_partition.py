@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from ...contracts.errors import BatonpassError
 from ..commands import Command, ReadSpans
-from .checkup import counting, examining
+from .checkup import counting, examining, sharing
 from .cluster_link import TROUBLE
 from .cluster_pieces import Request
 from .dialogue import Calls, Dialogue
@@ -69,6 +69,10 @@ class Partition(Dialogue):
     def counting(self, queues: Sequence[str]) -> Calls[Any]:
         """How much is in the partition."""
         return counting(self.prefix, queues)
+
+    def sharing(self) -> Calls[Any]:
+        """The jobs of each kind in the partition by their agents."""
+        return sharing(self.prefix)
 
     def known(self) -> Calls[int]:
         """How many partitions the namespace has; 0 if it is new."""

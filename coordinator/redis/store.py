@@ -11,7 +11,7 @@ from anyio import to_thread
 from redis import exceptions
 
 from ...contracts.errors import BadSetup
-from ..checkup import Examined, Load
+from ..checkup import Examined, Load, Shares
 from ..closing import Closing, end_all
 from ..coded.codec import Codec
 from ..commands import Claim, Command, Complete, ReadSpans
@@ -19,7 +19,7 @@ from ..following import afollow, follow
 from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
-from .checkup import counting, examining
+from .checkup import counting, examining, sharing
 from .connections import AsyncConnection, Connections, piped
 from .denial import Denial
 from .dialogue import Dialogue
@@ -246,6 +246,13 @@ class RedisStore:
         """How much is in the namespace."""
         try:
             return follow(counting(self.prefix, queues), self._sent)
+        except TROUBLE as error:
+            raise self._dialogue.trouble(error) from error
+
+    def by_agent(self) -> Shares:
+        """The jobs of each kind by their agents."""
+        try:
+            return follow(sharing(self.prefix), self._sent)
         except TROUBLE as error:
             raise self._dialogue.trouble(error) from error
 

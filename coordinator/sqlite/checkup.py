@@ -10,7 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 from ...contracts.errors import BadSetup, BatonpassError
-from ..checkup import Examined, Finding, Load, Queued, size
+from .. import checkup
+from ..checkup import Examined, Finding, Load, Queued, Shares, shares_of, size
 from ..rows import BEHIND
 from .file import network_danger, open_file
 from .moved import check_not_moved
@@ -38,9 +39,29 @@ def examine(path: str, namespace: str) -> Examined:
     return Examined((*disk, _schema(version), *(_moved(path, namespace) if opens else ())), opens)
 
 
+_WHICH = {
+    "running": "lease_until > 0",
+    "timed": "due > 0",
+    "asking": "state = 'input_required'",
+    "dead": "state = 'failed'",
+}
+
+
+def by_agent(connection: sqlite3.Connection, namespace: str) -> Shares:
+    """The jobs of each kind by their agents. Uses indexes."""
+    agents: dict[str, list[str | None]] = {}
+    totals: dict[str, int] = {}
+    for kind, which in _WHICH.items():
+        some = f"SELECT agent FROM job WHERE namespace = ? AND {which} LIMIT ?"
+        agents[kind] = [row[0] for row in connection.execute(some, (namespace, checkup.SHARED_OUT))]
+        few = len(agents[kind]) < checkup.SHARED_OUT
+        totals[kind] = 0 if few else _one(connection, f"FROM job WHERE namespace = ? AND {which}", namespace)
+    return shares_of(agents, totals)
+
+
 def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str], now: int) -> Load:
     """Count what is in a namespace. Uses indexes, except for the total of jobs."""
-    wanted = ("1", "lease_until > 0", "due > 0", "state = 'input_required'", "state = 'failed'")
+    wanted = ("1", *_WHICH.values())
     jobs, running, timed, asking, dead = (
         _one(connection, f"FROM job WHERE namespace = ? AND {each}", namespace) for each in wanted
     )

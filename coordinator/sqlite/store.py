@@ -15,7 +15,7 @@ from anyio import CancelScope, sleep, to_thread
 
 from ..backup import Progress
 from ..bell import Bell
-from ..checkup import Examined, Load
+from ..checkup import Examined, Load, Shares
 from ..closing import end_all
 from ..coded.codec import Codec
 from ..commands import READING, Claim, Claimed, Command, Freed, Put, TakeEvents, Taken
@@ -28,7 +28,7 @@ from ..operations.upkeep import due_in
 from ..store import KEPT_EVENTS, Behind, Topic, Watch, host_clock, rings
 from .backups import copy_file
 from .batch_thread import BatchThread
-from .checkup import count, examine
+from .checkup import by_agent, count, examine
 from .disk import Disk
 from .file import open_store_file, warn_of_network
 from .file_watcher import FileWatcher
@@ -263,6 +263,11 @@ class SqliteStore:
         """How much is in the namespace."""
         with self._reading as connection:
             return patiently(lambda: count(connection, self.namespace, queues, self._clock()))
+
+    def by_agent(self) -> Shares:
+        """The jobs of each kind by their agents."""
+        with self._reading as connection:
+            return patiently(lambda: by_agent(connection, self.namespace))
 
     def backup(self, path: str, progress: Progress | None = None) -> None:
         """Copy the whole file, with all namespaces, to a new file while others write. Needs no `open`."""

@@ -34,7 +34,8 @@ async def read(http: Any) -> dict[str, Any]:
             if family.type != "gauge":
                 continue
             if sample.labels:
-                found.setdefault(sample.name, {})[sample.labels["agent"]] = sample.value
+                [label] = sample.labels.values()
+                found.setdefault(sample.name, {})[label] = sample.value
             else:
                 found[sample.name] = sample.value
     return {name.removeprefix("batonpass_"): value for name, value in found.items()}
@@ -58,7 +59,8 @@ async def test_what_is_measured(store_url: str) -> None:
             async with bp.connect(store_url) as coordinator:  # one that can't be read does not hide the others
                 await coordinator.store.acall(Declare({"odd": b"damaged"}))
             numbers = ("jobs_leased", "jobs_scheduled", "questions_open", "dead_letters")
-            assert [found[name] for name in numbers] == [0, 1, 0, 0]
+            assert [sum(found[name].values()) for name in numbers] == [0, 1, 0, 0]
+            assert found["jobs_scheduled"] == {"plain": 0, "graph": 1, "deep": 0}
 
             async with serving(app, store_url), serving(failing, store_url) as other:
                 job = await other.submit('bad "name"', Ask())
@@ -67,7 +69,9 @@ async def test_what_is_measured(store_url: str) -> None:
                 found = await read(http)
             assert found["workers_live"] == {"plain": 1, "graph": 1, "deep": 1, 'bad "name"': 1}
             assert found["jobs_waiting"]["plain"] == found["jobs_waiting_oldest_seconds"]["plain"] == 0
-            assert [found[name] for name in numbers] == [0, 1, 2, 1]
+            assert [sum(found[name].values()) for name in numbers] == [0, 1, 2, 1]
+            assert found["questions_open"] == {"plain": 2, "graph": 0, "deep": 0, 'bad "name"': 0}
+            assert found["dead_letters"] == {"plain": 0, "graph": 0, "deep": 0, 'bad "name"': 1}
 
 
 async def test_who_may_read_it(sqlite_url: str) -> None:

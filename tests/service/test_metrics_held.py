@@ -1,0 +1,28 @@
+"""`GET /metrics`: what alerts need that go to the team of an agent, and what waits though no job exists."""
+
+from __future__ import annotations
+
+import batonpass as bp
+
+from ..harness.schedules import scheduled_before
+from ..workers.serving import Reply, only
+from .service import caller, service
+from .test_metrics import read
+
+app = only(lambda ask: Reply(text=ask.text))
+
+
+async def test_schedules_and_webhooks(sqlite_url: str) -> None:
+    async with bp.connect(sqlite_url, app=app) as coordinator:
+        await coordinator.declare(app)
+        await coordinator.webhook("pager", "https://hooks.example.com/jobs", start="begin")
+        await coordinator.submit("a", {})
+        await coordinator.schedule("nightly", "a", {}, cron="0 3 * * *")
+    with service(sqlite_url) as address:
+        async with caller(address) as http:
+            assert (await read(http))["schedules_overdue"]["a"] == 0
+            scheduled_before(sqlite_url, app, "minutely", "a", 7200)
+            found = await read(http)
+    assert {agent: number for agent, number in found["schedules_overdue"].items() if number} == {"a": 1}
+    assert found["webhook_paused"] == {"pager": 0}
+    assert found["webhook_lag_events"] == {"pager": 1}
