@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from os import PathLike
 from typing import Any, TypeVar, overload
 
@@ -101,16 +102,18 @@ class Coordinator(Scheduling):
         parent: str | None = None,
         thread: str | None = None,
         key: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List jobs, newest first, optionally of one state or agent, the children of one job, or those on a thread. For
-        the next page, pass the last job's id as `before`.
+        """List jobs, newest first, optionally of one state or agent, the children of one job, those on a thread, or
+        those made from `since` and before `until`. For the next page, pass the last job's id as `before`.
 
         With `key`, this looks up the job that was submitted to the `agent` with that idempotency key, wherever it is
         now: a list of one, or of none once the key has expired (`key_ttl` after the job's end).
         """
-        return await adrive(self.store, jobs.page(state, agent, limit, before, parent, key, thread))
+        return await adrive(self.store, jobs.page(state, agent, limit, before, parent, key, thread, since, until))
 
     async def inbox(
         self,
@@ -136,15 +139,18 @@ class Coordinator(Scheduling):
         *,
         agent: str | Agent[Any] | None = None,
         reason: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List failed jobs, the last to fail first, optionally of one agent or with one reason.
+        """List failed jobs, the last to fail first, optionally of one agent or with one reason, or those that failed
+        from `since` and before `until`.
 
         `error` says what went wrong, and `checkpoint_id` where the job would continue. `redrive` retries a job,
         `delete_job` drops it. For the next page, pass the last job's id as `before`.
         """
-        return await adrive(self.store, dead.page(agent, reason, limit, before))
+        return await adrive(self.store, dead.page(agent, reason, limit, before, since, until))
 
     async def redrive(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from os import PathLike
 from typing import Any, TypeVar, overload
 
@@ -96,12 +97,14 @@ class SyncCoordinator(SyncScheduling):
         parent: str | None = None,
         thread: str | None = None,
         key: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List jobs, newest first, optionally of one state or agent, the children of one job, or those on a thread. For
-        the next page, pass the last job's id as `before`."""
-        return drive(self.store, jobs.page(state, agent, limit, before, parent, key, thread))
+        """List jobs, newest first, optionally of one state or agent, the children of one job, those on a thread, or
+        those made from `since` and before `until`. For the next page, pass the last job's id as `before`."""
+        return drive(self.store, jobs.page(state, agent, limit, before, parent, key, thread, since, until))
 
     def inbox(
         self,
@@ -124,11 +127,13 @@ class SyncCoordinator(SyncScheduling):
         *,
         agent: str | Agent[Any] | None = None,
         reason: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List failed jobs, the last to fail first, optionally of one agent or with one reason."""
-        return drive(self.store, dead.page(agent, reason, limit, before))
+        """List failed jobs, the last to fail first, optionally of one agent or with one reason, or of a time."""
+        return drive(self.store, dead.page(agent, reason, limit, before, since, until))
 
     def redrive(
         self,

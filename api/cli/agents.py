@@ -34,11 +34,14 @@ def _row(about: AgentInfo) -> tuple[Any, ...]:
     return about.name, about.accepts, reads, about.returns, about.app, about.kind, paused
 
 
-def tell_undeclared(coordinator: SyncCoordinator, agent: str | None, found: Sized) -> None:
-    """If nothing was found for an agent, say so if there is no such agent. (It is no error: a worker may come.)"""
+def tell_undeclared(coordinator: SyncCoordinator, agent: str | None, found: Sized) -> bool:
+    """If nothing was found for an agent, say so if there is no such agent, and return True. (It is no error in a list:
+    a worker may come.)"""
     if agent is None or found:
-        return
+        return False
     declared = [each.name for each in coordinator.agents()]
-    if agent not in declared:
-        known = f"those declared are {', '.join(declared)}" if declared else "none is declared here"
-        typer.echo(f"batonpass: there is no agent {agent!r}: {known}", err=True)
+    if agent in declared:
+        return False
+    known = f"those declared are {', '.join(declared)}" if declared else "none is declared here"
+    typer.echo(f"batonpass: there is no agent {agent!r}: {known}", err=True)
+    return True

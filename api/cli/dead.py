@@ -22,21 +22,27 @@ from .options import (
     GuardText,
     Json,
     Namespace,
+    Since,
     Store,
+    Until,
     assignments,
     guarded,
     opened,
+    past,
 )
 from .printing import print_json, print_table, tell_more, tell_unreadable
 from .several import done_to, tell
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
+NARROWING = "--agent, --reason, --since and --until"
 Reason = Annotated[FailureReason | None, typer.Option(help="Only those that failed for this reason")]
 
 
 def dead_letters(
     agent: Agent = None,
     reason: Reason = None,
+    since: Since = None,
+    until: Until = None,
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
     before: Annotated[str | None, typer.Option(metavar="JOB", help="Only those that failed before this one")] = None,
     store: Store = DEFAULT_STORE,
@@ -46,7 +52,7 @@ def dead_letters(
     """List failed jobs, the last to fail first. `show JOB` has details, `redrive` retries, `delete JOB` drops one."""
     with opened(store, namespace) as coordinator:
         wanted = limit if as_json else limit + 1
-        found = coordinator.dead_letters(agent=agent, reason=reason, limit=wanted, before=before)
+        found = chosen_letters(coordinator, agent, reason, since, until, limit=wanted, before=before)
         tell_undeclared(coordinator, agent, found)
     if as_json:
         print_json([described(info) for info in found])
@@ -60,10 +66,12 @@ def dead_letters(
 def redrive(
     jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Ids of failed jobs")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All failed jobs, or those that match --agent and --reason")
+        bool, typer.Option("--all", help="All failed jobs, or those that match --agent, --reason, --since and --until")
     ] = False,
     agent: Agent = None,
     reason: Reason = None,
+    since: Since = None,
+    until: Until = None,
     payload: Annotated[str | None, typer.Option(help="Replace the payload: JSON, @FILE or -")] = None,
     changes: Changes = None,
     additions: Additions = None,
@@ -73,8 +81,9 @@ def redrive(
     as_json: Json = False,
 ) -> None:
     """Retry failed jobs, each from its last checkpoint. Finished steps don't run again."""
-    if bool(jobs) == everything or (jobs and (agent or reason)):
-        raise BadSetup("redrive takes the ids of jobs, or --all, which --agent and --reason narrow down")
+    narrowed = any((agent, reason, since, until))
+    if bool(jobs) == everything or (jobs and narrowed):
+        raise BadSetup(f"redrive takes the ids of jobs, or --all, which {NARROWING} narrow down")
     if (payload or changes or additions) and (everything or len(jobs or ()) > 1):
         raise BadSetup("--payload, --set and --add are for one job at a time")
     given = None if payload is None else mapping(payload)
@@ -82,8 +91,8 @@ def redrive(
     limits = None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
         letters = [] if jobs else coordinator.dead_letters(limit=2**31)
-        wanted = coordinator.dead_letters(agent=agent, reason=reason, limit=2**31) if agent or reason else letters
-        tell_undeclared(coordinator, agent, wanted)
+        wanted = chosen_letters(coordinator, agent, reason, since, until) if narrowed else letters
+        mistyped = tell_undeclared(coordinator, agent, [info for info in letters if info.agent == agent])
         found = {info.id for info in wanted}
         left, waits = (_only(each, found) for each in _held_back(coordinator, letters))
         chosen = [info.id for info in letters if info.id in found and info.id not in {*left, *waits}]
@@ -106,6 +115,23 @@ def redrive(
     lines += [f"left {job} until {other} has ended, which runs on its thread" for job, other in busy.items()]
     about = {"redriven": redriven, "left": left, "waits": {**waits, **busy}}
     tell(about, lines or ["there are no such dead letters"], stopped, as_json=as_json)
+    if mistyped:
+        raise typer.Exit(1)
+
+
+def chosen_letters(
+    coordinator: SyncCoordinator,
+    agent: str | None,
+    reason: FailureReason | None,
+    since: str | None,
+    until: str | None,
+    *,
+    limit: int = 2**31,
+    before: str | None = None,
+) -> list[JobInfo]:
+    """The dead letters that match the options of a command."""
+    first, end = past(since, "--since"), past(until, "--until")
+    return coordinator.dead_letters(agent=agent, reason=reason, since=first, until=end, limit=limit, before=before)
 
 
 def _checked(coordinator: SyncCoordinator, jobs: list[str]) -> list[str]:

@@ -41,14 +41,18 @@ from .options import (
     Json,
     Namespace,
     PayloadText,
+    Since,
     Store,
+    Until,
     duration,
     opened,
+    past,
     read_json,
 )
 from .printing import cell, print_json, print_table, tell_more, tell_unreadable
 from .several import done_to, tell
 
+_NARROWING = "--agent, --state, --since and --until"
 _PATIENCE = 3.0  # seconds of --wait after which it says what it waits for
 
 
@@ -141,6 +145,8 @@ def jobs(
     key: Annotated[
         str | None, typer.Option(help="Only the job that was submitted to --agent with this idempotency key")
     ] = None,
+    since: Since = None,
+    until: Until = None,
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
     before: Annotated[str | None, typer.Option(metavar="JOB", help="Only jobs older than this one")] = None,
     store: Store = DEFAULT_STORE,
@@ -155,6 +161,8 @@ def jobs(
             parent=parent,
             thread=thread,
             key=key,
+            since=past(since, "--since"),
+            until=past(until, "--until"),
             limit=limit if as_json else limit + 1,
             before=before,
         )
@@ -163,12 +171,17 @@ def jobs(
         print_json([described(info) for info in found])
         return
     rows = [
-        (info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, info.error or died(info.crashes))
+        (info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, _trouble(info))
         for info in found[:limit]
     ]
     print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
     tell_unreadable("job", unreadable(found[:limit]))
     tell_more(found, limit, "--before")
+
+
+def _trouble(info: JobInfo) -> str | None:
+    """What a list says is wrong with a job: of one that completed, nothing is."""
+    return info.error or (None if info.state == JobState.COMPLETED else died(info.crashes))
 
 
 def died(crashes: int) -> str | None:
@@ -218,15 +231,46 @@ def _limits(numbers: dict[str, Any]) -> str:
 
 
 def cancel(
-    jobs: Annotated[list[str], typer.Argument(metavar="JOB", help="Ids of jobs")],
+    jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Ids of jobs")] = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help=f"All that have not ended, or those that match {_NARROWING}"),
+    ] = False,
+    agent: Annotated[str | None, typer.Option(help="Only jobs at this agent")] = None,
+    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state")] = None,
+    since: Since = None,
+    until: Until = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Cancel jobs now, even if workers are running them."""
-    canceled, stopped = _each(jobs, store, namespace, lambda job: job.cancel())
-    lines = (f"canceled {job}" if now else f"{job} had already ended" for job, now in canceled.items())
-    tell({"canceled": [job for job in canceled if canceled[job]]}, lines, stopped, as_json=as_json)
+    if bool(jobs) == everything or (jobs and any((agent, state, since, until))):
+        raise BadSetup(f"cancel takes the ids of jobs, or --all, which {_NARROWING} narrow down")
+    if state is not None and state.ended:
+        raise BadSetup(f"--state {state}: those jobs have ended, so there is nothing to cancel")
+    mistyped = False
+    if everything:
+        with opened(store, namespace) as coordinator:
+            jobs = _unended(coordinator, agent, state, since, until)
+            mistyped = tell_undeclared(coordinator, agent, jobs)
+    canceled, stopped = _each(jobs or [], store, namespace, lambda job: job.cancel())
+    lines = [f"canceled {job}" if now else f"{job} had already ended" for job, now in canceled.items()]
+    about = {"canceled": [job for job in canceled if canceled[job]]}
+    tell(about, lines or ["there are no such jobs"], stopped, as_json=as_json)
+    if mistyped:
+        raise typer.Exit(1)
+
+
+def _unended(
+    coordinator: SyncCoordinator, agent: str | None, state: JobState | None, since: str | None, until: str | None
+) -> list[str]:
+    """The jobs that match the options of a command, and have not ended."""
+    first, end = past(since, "--since"), past(until, "--until")
+    # Working ones twice: a job may be started between the two looks.
+    states = (state,) if state else (JobState.WORKING, JobState.INPUT_REQUIRED, JobState.SUBMITTED, JobState.WORKING)
+    found = [coordinator.jobs(state=each, agent=agent, since=first, until=end, limit=2**31) for each in states]
+    return list(dict.fromkeys(info.id for page in found for info in page))
 
 
 def run_now(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from math import inf, isfinite
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -101,6 +101,11 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PLACE=JSON", help="Change a value in the state, e.g. messages[3].text='\"hi\"'"),
 ]
+Since = Annotated[
+    str | None,
+    typer.Option(metavar="AGE|TIME", help="Only from this time on: so long ago (90m, 2h, 30d), or a time like --at"),
+]
+Until = Annotated[str | None, typer.Option(metavar="AGE|TIME", help="Only before this time, given like --since")]
 Additions = Annotated[
     list[str] | None, typer.Option("--add", metavar="PLACE=JSON", help="Add a value under a new name to the state")
 ]
@@ -154,6 +159,14 @@ def moment(text: str, option: str, *, also: str = "") -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
         raise BadSetup(f"{option} {text!r} is not a time: write {also}e.g. 2031-05-01T09:00+02:00") from None
+
+
+def past(text: str | None, option: str) -> datetime | None:
+    """A time as given on the command line, or for how long it has been over."""
+    ago = None if text is None else seconds(text)
+    if text is None or ago is None:
+        return None if text is None else moment(text, option, also="how long ago, such as 2h, or ")
+    return datetime.now(UTC) - timedelta(seconds=duration(text, option))
 
 
 def guarded(text: str) -> Guard:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from batonpass.contracts.errors import BadSetup, NotFound
+from batonpass.contracts.errors import BadSetup, NotFound, WrongState
+from batonpass.contracts.job import FailureReason
 from batonpass.contracts.names import is_id
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, duration, opened
+from .agents import tell_undeclared
+from .dead import NARROWING, Agent, Reason, chosen_letters
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Since, Store, Until, duration, opened
 from .printing import print_json
+from .several import done_to, tell
 
 ALL = 2**31  # the limit of a list that is to be complete
 
@@ -46,12 +51,28 @@ def prune(
 
 
 def delete(
-    what: Annotated[str, typer.Argument(metavar="THREAD|JOB", help="A thread's name, or an ended job's id")],
+    what: Annotated[
+        str | None, typer.Argument(metavar="THREAD|JOB", help="A thread's name, or an ended job's id")
+    ] = None,
+    letters: Annotated[bool, typer.Option("--dead-letters", help="Delete failed jobs with their own threads")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help=f"With --dead-letters: all of them, or those that match {NARROWING}")
+    ] = False,
+    agent: Agent = None,
+    reason: Reason = None,
+    since: Since = None,
+    until: Until = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Delete a thread with its checkpoints and ended jobs, or an ended job with its own thread. Events stay."""
+    narrowed = any((agent, reason, since, until))
+    if letters != everything or letters == (what is not None) or (narrowed and not letters):
+        raise BadSetup(f"delete takes a thread or a job, or --dead-letters --all, which {NARROWING} narrow down")
+    if what is None:
+        _drop(agent, reason, since, until, store, namespace, as_json=as_json)
+        return
     about: Mapping[str, str | int]
     with opened(store, namespace) as coordinator:
         if is_id(what, "j"):
@@ -65,6 +86,34 @@ def delete(
             text = f"deleted {count} checkpoint(s) and {jobs} job(s) of {what}"
             about = {"thread": what, "checkpoints": count, "jobs": jobs}
     print_json(about) if as_json else typer.echo(text)
+
+
+def _drop(
+    agent: str | None,
+    reason: FailureReason | None,
+    since: str | None,
+    until: str | None,
+    store: str,
+    namespace: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Delete dead letters. One that somebody redrives or deletes meanwhile is theirs."""
+    gone: dict[str, bool] = {}
+
+    def drop(job: str) -> None:
+        with suppress(NotFound, WrongState):
+            coordinator.delete_job(job)
+            gone[job] = True
+
+    with opened(store, namespace) as coordinator:
+        found = chosen_letters(coordinator, agent, reason, since, until)
+        mistyped = tell_undeclared(coordinator, agent, found)
+        _, stopped = done_to([info.id for info in found], drop)
+    lines = [f"deleted job {job}" for job in gone]
+    tell({"deleted": list(gone)}, lines or ["there are no such dead letters"], stopped, as_json=as_json)
+    if mistyped:
+        raise typer.Exit(1)
 
 
 def not_there(thread: str) -> NotFound:

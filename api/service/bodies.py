@@ -212,6 +212,10 @@ class Jobs(_Page):
     """Only the jobs on this thread."""
     key: str | None = None
     """Only the job that was submitted to this agent with this idempotency key. It is known until it expires."""
+    since: AwareDatetime | None = None
+    """Only the ones that were made at this time, or later."""
+    until: AwareDatetime | None = None
+    """Only the ones that were made before this time."""
     before: str | None = None
     """The last page's last job."""
 
@@ -221,6 +225,10 @@ class DeadLetters(_Page):
 
     reason: str | None = None
     """Only those that failed for this reason."""
+    since: AwareDatetime | None = None
+    """Only the ones that failed at this time, or later."""
+    until: AwareDatetime | None = None
+    """Only the ones that failed before this time."""
     before: str | None = None
     """The last page's last job."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from ...contracts.agent import Agent
@@ -22,7 +23,7 @@ from ..snapshots import ROLLBACK
 from . import Call, tips
 from .descriptions import listed
 from .edits import Edit
-from .inputs import count, name_wanted
+from .inputs import count, name_wanted, span
 from .jobs import checked, look
 from .sources import Source, drafts, save_one
 
@@ -30,19 +31,25 @@ _PAGE = 200
 
 
 def page(
-    agent: str | Agent[Any] | None, reason: str | None, limit: int, before: str | None = None
+    agent: str | Agent[Any] | None,
+    reason: str | None,
+    limit: int,
+    before: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> Call[list[JobInfo]]:
-    """Failed jobs, the last to fail first."""
+    """Failed jobs, the last to fail first, optionally those that failed within a time."""
     if reason is not None and reason not in FAILURE_REASONS:
         raise BadSetup(f"reason={reason!r}, but it must be one of {', '.join(FAILURE_REASONS)}")
-    whose = name_wanted(agent)
+    whose, (first, end) = name_wanted(agent), span(since, until)
     count(limit, "limit")
     found: list[JobInfo] = []
     last = checked(before) if before else ""
     while len(found) < limit:
         rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True)
-        found += listed(row for row in rows if whose in (None, row.agent) and reason in (None, row.reason))
-        if len(rows) < _PAGE:
+        wanted = (row for row in rows if whose in (None, row.agent) and reason in (None, row.reason))
+        found += listed(row for row in wanted if first <= row.updated < end)
+        if len(rows) < _PAGE or rows[-1].updated < first:
             break
         last = rows[-1].id
     return found[:limit]

@@ -129,6 +129,15 @@ def instant(value: datetime, what: str) -> int:
     return min(max((value - _EPOCH) // _MS, 1), _LAST)
 
 
+def span(since: datetime | None, until: datetime | None) -> tuple[int, int]:
+    """The times, in ms since 1970, between which something is wanted: the first of them counts, the other does not."""
+    first = 0 if since is None else instant(since, "since")
+    end = _LAST if until is None else instant(until, "until")
+    if end <= first:
+        raise BadSetup(f"since={since} is not before until={until}: nothing is between them")
+    return first, end
+
+
 def cursor(value: str, of: str = "an event") -> str:
     """A cursor from a caller, or from a stranger's browser; "" is the beginning."""
     given: Any = value  # users without a type checker give anything

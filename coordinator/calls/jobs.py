@@ -40,7 +40,7 @@ from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
 from .descriptions import listed, result_of, whole
-from .inputs import count, fitting, headers, identifier, instant, known, milliseconds, name_wanted, text
+from .inputs import count, fitting, headers, identifier, instant, known, milliseconds, name_wanted, span, text
 from .pauses import marked, pauses, told_of
 
 _PAGE = 200
@@ -248,28 +248,32 @@ def page(
     parent: str | None = None,
     key: str | None = None,
     thread: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> Call[list[JobInfo]]:
-    """Jobs, newest first, optionally of one state, agent, parent or thread; or the one that was submitted to the agent
-    with a key."""
+    """Jobs, newest first, optionally of one state, agent, parent or thread, or made within a time; or the one that was
+    submitted to the agent with a key."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it must be one of {', '.join(JobState)}")
     whose = name_wanted(agent)
     count(limit, "limit")
     if key is not None:
-        if whose is None or (state, parent, thread, before) != (None, None, None, None):
+        if whose is None or (state, parent, thread, before, since, until) != (None,) * 6:
             raise BadSetup("key= finds the job that was submitted to agent= with it: give both, and no other filter")
         return (yield from marked((yield from _of_key(whose, key))[:limit]))
     found: list[JobInfo] = []
     last = checked(before) if before else ""
     if thread is not None and last and (yield from look(last)).thread != text(thread, "thread"):
         raise BadSetup(f"job {last} is not on thread {thread!r}: before= must be a job that this list has")
-    since = 0 if parent is None else (yield from look(parent)).created  # its children came later
+    first, end = span(since, until)
+    if parent is not None:
+        first = max(first, (yield from look(parent)).created)  # its children came later
     while len(found) < limit:
         every = ListJobs(_PAGE, last, state=state or "", agent=whose or "")
         rows: list[JobRow] = yield every if thread is None else JobsOn(text(thread, "thread"), _PAGE, last)
-        of_parent = (row for row in rows if parent in (None, row.parent))
-        found += listed(row for row in of_parent if state in (None, row.state) and whose in (None, row.agent))
-        if not rows or rows[-1].created < since:
+        wanted = (row for row in rows if parent in (None, row.parent) and first <= row.created < end)
+        found += listed(row for row in wanted if state in (None, row.state) and whose in (None, row.agent))
+        if not rows or rows[-1].created < first:
             break
         last = rows[-1].id
     return (yield from marked(found[:limit]))
