@@ -37,7 +37,8 @@ class Scheduling(History):
         deadline: Duration | None = None,
         guard: Guard = DEFAULT,
     ) -> None:
-        """Submit a job at each time of a cron expression, until `unschedule`.
+        """Submit a job at each time of a cron expression, until `unschedule`. It has five fields as in crontab(5), or
+        six with the seconds first: `30 0 9 * * 1` is Mondays, 09:00:30.
 
         An existing name is replaced, and times missed before are then not made up for. An unchanged schedule stays as
         it is, so you can call this at every start.

@@ -27,6 +27,11 @@ def times(expression: str, after: str, number: int) -> list[int]:
     return found
 
 
+def test_of_six_fields_the_first_is_the_seconds() -> None:
+    """As is documented: other libraries take the last."""
+    assert times("30 0 9 * * 1", "2026-01-01T00:00+01:00", 1) == [ms("2026-01-05T09:00:30+01:00")]
+
+
 def test_an_hour_that_is_missing() -> None:
     """02:30 does not exist on that day: it comes when the clocks were put forward, and on the next day as usual."""
     assert times("30 2 * * *", "2026-03-28T12:00+01:00", 2) == [

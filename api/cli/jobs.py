@@ -171,7 +171,7 @@ def jobs(
         print_json([described(info) for info in found])
         return
     rows = [
-        (info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, _trouble(info))
+        (info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, trouble(info))
         for info in found[:limit]
     ]
     print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
@@ -179,7 +179,7 @@ def jobs(
     tell_more(found, limit, "--before")
 
 
-def _trouble(info: JobInfo) -> str | None:
+def trouble(info: JobInfo) -> str | None:
     """What a list says is wrong with a job: of one that completed, nothing is."""
     return info.error or (None if info.state == JobState.COMPLETED else died(info.crashes))
 

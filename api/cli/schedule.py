@@ -42,7 +42,7 @@ def add(
     name: Name,
     agent: AgentName,
     payload: PayloadText,
-    cron: Annotated[str, typer.Option(help="A cron expression, e.g. '0 9 * * 1-5'")],
+    cron: Annotated[str, typer.Option(help="A cron expression, e.g. '0 9 * * 1-5'; of six fields, seconds are first")],
     timezone: Annotated[str, typer.Option(help="The time zone, e.g. Europe/Berlin")] = "UTC",
     catch_up: Annotated[CatchUp, typer.Option(help="Which missed time to make up for")] = "latest",
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of new ones")] = None,

@@ -25,7 +25,7 @@ class ScheduleForm(Body):
     payload: dict[str, Any]
     """What the agent's contract accepts."""
     cron: str
-    """When: a cron expression, such as `0 9 * * 1-5`."""
+    """When: a cron expression, such as `0 9 * * 1-5`. Of six fields, the first is the seconds."""
     timezone: str = "UTC"
     """Of its times, such as `Europe/Berlin`."""
     catch_up: CatchUp = "latest"

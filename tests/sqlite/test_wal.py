@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.sqlite import wal
+from batonpass.coordinator.sqlite.disk import Disk
 from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import new_checkpoint, new_job
 from tests.sqlite.beside import other, sound
@@ -97,3 +101,31 @@ def test_a_steady_stream_of_readers(store: SqliteStore, path: Path) -> None:
         reader.join()
     assert largest < 10 * MEGABYTE
     assert sound(path)
+
+
+def test_a_full_disk_is_told_once_then_seldom(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An attempt is made every second, and logs may be on the disk that is full."""
+    clock, full = [1000.0], [True]
+    monkeypatch.setattr(wal, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    class Connection:
+        def execute(self, sql: str) -> sqlite3.Cursor:
+            if "checkpoint" in sql and full[0]:
+                raise sqlite3.OperationalError("database or disk is full")
+            return sqlite3.connect(":memory:").execute("SELECT 0, 0, 0")
+
+    keeper = wal.WalKeeper(str(path), cast("Disk", SimpleNamespace(log_size=lambda: 100 * MEGABYTE)))
+    at: list[float] = []
+    for _ in range(600):
+        seen = caplog.text.count("can't be emptied: database or disk is full")
+        keeper.look(cast("sqlite3.Connection", Connection()))
+        if caplog.text.count("can't be emptied: database or disk is full") > seen:
+            at.append(clock[0] - 1000)
+        clock[0] += 1
+    assert at == [0, 30, 90, 210, 450]
+    full[0] = False
+    with caplog.at_level(logging.INFO):
+        keeper.look(cast("sqlite3.Connection", Connection()))
+    assert caplog.text.count("can't be emptied: that is over") == 1

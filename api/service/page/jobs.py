@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
-from batonpass.cli.jobs import died, values_of
+from batonpass.cli.jobs import died, trouble, values_of
 from batonpass.contracts.checkpoint import CheckpointSummary
 from batonpass.contracts.errors import Corrupted
 from batonpass.contracts.job import JobInfo, JobState
@@ -148,7 +148,7 @@ def _page(found: Sequence[JobInfo], limit: int = PAGE) -> JobsPage:
 def _says(info: JobInfo) -> str | None:
     if info.unreadable:
         return f"its {' and '.join(info.unreadable)} can't be read"
-    return info.error or died(info.crashes)
+    return trouble(info)
 
 
 def _facts(info: JobInfo, waits_for: str | None) -> Iterator[Fact]:
