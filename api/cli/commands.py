@@ -37,6 +37,7 @@ _OURS = {
     "copy": "travel:copy",
     "prune": "retention:prune",
     "delete": "retention:delete",
+    "delete-namespace": "delete_namespace:delete_namespace",
     "serve": "serve:serve",
     "agents": "agents:agents",
     "workers": "workers:workers",
