@@ -99,6 +99,7 @@ class JobInfo:
 
     - `reason` explains the state. Submitted: "ready", "retry_at", "scheduled", "thread_busy", "limited",
       "rate_limited", "sleeping". Working: "waiting_children". Input_required: "question". Failed: a `FailureReason`.
+      `Job.waits_for()` says more about a job that waits.
     - `hop` counts visits at agents from 0. `attempt` counts attempts of this hop from 1, and `crashes` the workers that
       died or went silent in it. `path` lists the agents visited so far, with the current one.
     - `question` is what an input_required job asks. `error` is the last error's text.

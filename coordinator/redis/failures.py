@@ -16,7 +16,7 @@ _ACL = (
     "~bp:* &bp:* and the commands in batonpass/coordinator/redis/acl: of worker.acl for a worker, of client.acl for "
     "what submits, answers or saves, of reader.acl for what only looks"
 )
-MOVERS = "moving takes +@all ~bp:*, which no user of batonpass/coordinator/redis/acl has"
+MOVERS = "this takes +@all ~bp:*, which no user of batonpass/coordinator/redis/acl has"
 _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")
 # How a call in a script is refused: by Redis up to 7.0, by newer ones and Valkey.
 _NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
