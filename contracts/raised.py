@@ -58,5 +58,7 @@ def placed(place: str) -> Generator[None]:
 
 def place_of(error: BaseException) -> str | None:
     """The place that an error, or a cause of it, is noted as from."""
-    notes = (note for each in chain(error) for note in getattr(each, "__notes__", ()))
-    return next((note for note in notes if isinstance(note, Place)), None)
+    with suppress(Exception):  # users' errors may raise whenever they are looked at
+        notes = (note for each in chain(error) for note in getattr(each, "__notes__", ()))
+        return next((note for note in notes if isinstance(note, Place)), None)
+    return None
