@@ -25,4 +25,5 @@ def drop(url: str, progress: Callable[[str, int], None]) -> int:
         for page in side.scan():
             count += sum(side.ask([(at, "UNLINK", key) for at, key in page if key not in _LAST]))
             progress("deleted", count)
-        return count + sum(side.ask([(at, "UNLINK", key) for key in _LAST[::-1] for at in side.partitions]))
+        last: list[int] = side.ask([(at, "UNLINK", key) for key in _LAST[::-1] for at in side.partitions])
+        return count + sum(last)
