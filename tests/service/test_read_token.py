@@ -17,7 +17,7 @@ from ..workers.serving import DEADLINE, reached, serving
 from .service import READ, TOKEN, caller, service_of
 from .visitor import visiting
 
-ACTS = ("answer", "cancel", "redrive", "run-now", "fork", "pause", "resume")
+ACTS = ("answer", "cancel", "redrive", "run-now", "fork")
 
 
 @contextmanager
@@ -43,7 +43,7 @@ async def test_programs_read_everything_and_change_nothing(sqlite_url: str) -> N
                     assert (reply.status_code, "which changes nothing" in reply.json()["error"]) == (403, True), path
             after = [(await http.get(path)).json() for path in ("/jobs", "/inbox", "/threads", "/schedules")]
             assert after == before
-            assert 'batonpass_questions_open{agent="research"} 1.0' in (await http.get("/metrics")).text
+            assert 'batonpass_questions_open{agent="review"} 1.0' in (await http.get("/metrics")).text
         for wrong in (READ + "x", READ[:-1]):
             async with caller(address, wrong) as http:
                 assert (await http.get("/jobs")).status_code == 401
