@@ -22,6 +22,7 @@ from ....contracts.errors import BadSetup
 from ....contracts.inbox import AskTerms
 from ....contracts.outcome import Suspended
 from ....contracts.raised import placed
+from ....contracts.versions import Outgrown
 from ....coordinator.session import Session
 from .. import internals
 from ..calls.hooks import hooks
@@ -90,7 +91,7 @@ class FlowRun:
 
     def _check_methods(self) -> None:
         if lost := self.lost():
-            raise BadSetup(
+            raise Outgrown(
                 f"agent {self._agent.name!r}: job {self._job} continues at {lost}, which the flow no longer has: "
                 "put it back to finish the jobs that started with it, then redrive this one"
             )
