@@ -81,7 +81,7 @@ async def test_one_job_goes_from_langgraph_over_crewai_and_autogen_back_into_its
         back = to_langchain(ended.messages)
         assert back[:6] == BEFORE
         assert [(m.type, m.name, m.text) for m in back[6:]] == [
-            ("human", None, seen["crewai"][-1]["content"]),
+            ("human", None, "Write on streams\n\nThis is the expected criteria for your final answer: x"),
             ("ai", "writer", "a draft"),
             ("human", "user", "a draft"),
             ("ai", "reviewer", "approved"),

@@ -22,7 +22,6 @@ from ..contracts.errors import (
     Fenced,
     NotFound,
     OverBudget,
-    StepMismatch,
     Unavailable,
 )
 from ..contracts.handoff import Envelope
@@ -39,6 +38,7 @@ from .attempts import Attempts
 from .children.child_runner import WRITING, ChildRunner
 from .children.pool import Pool
 from .context.asking import check_answered
+from .context.steps import ReplayMismatch
 from .keeper import LeaseKeeper
 from .notes import About, Notes
 from .outcomes.closing import Closing
@@ -51,6 +51,9 @@ from .underway import AtWork, Underway
 
 T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
+# The journal's record of how often each worker has left a job to newer ones, and how often that may be. With the pauses
+# that the worker makes each time, newer ones have a minute.
+_LEFT, _LEAVES = "left", 4
 
 
 class Runner:
@@ -158,7 +161,6 @@ class Runner:
         except BatonpassError as error:
             await self._unopened(about, row, error)
             return
-        self.aside.take_back(row.queue)
         if self._draining:  # it was claimed while the worker was stopping
             await self._closing.release(about, session.fence)
             return
@@ -296,6 +298,7 @@ class Runner:
             with attempt_span(self._app.tracer, session):
                 work = self._attempts.run(agent, envelope, session)
                 command = await (work if timeout is None else _in_time(timeout, work))
+            self.aside.take_back(row.queue)
             await self._end(about, session, command)
         except Drained:
             await self._closing.release(about, session.fence)
@@ -310,22 +313,30 @@ class Runner:
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise
-            if isinstance(single(error), Outgrown | StepMismatch) and await self._has_newer(row):
+            if isinstance(single(error), Outgrown | ReplayMismatch) and await self._may_leave(row, session):
                 await self._leave_to_others(about, row, f"does not go on with it, and a newer worker may: {error}")
             else:
+                self.aside.take_back(row.queue)
                 await self._closing.fail(about, agent, session, single(error), row)
         finally:
             session.trouble = None  # for threads of it that write on
             self._trouble.gave_up(row.lease)
             self._left.take(about, calls)
 
-    async def _has_newer(self, row: JobRow) -> bool:
+    async def _may_leave(self, row: JobRow, session: LeaseSession) -> bool:
         """Whether another live worker began later, and so may have newer code: in a rolling deploy that has the last
-        word."""
+        word. Each worker leaves a job a few times only, or two that each hope for the other would do so for ever."""
+        left: dict[str, int] = session.journal.get(_LEFT, {})
+        times = left.get(row.worker, 0)
+        if times >= _LEAVES:
+            return False
         try:
-            return await anyio.to_thread.run_sync(has_newer, self._store, row.queue, row.worker)
+            if not await anyio.to_thread.run_sync(has_newer, self._store, row.queue, row.worker):
+                return False
+            await session.arecord({_LEFT: {**left, row.worker: times + 1}})  # with what was spent
         except BatonpassError:
             return False
+        return True
 
     async def _end(self, about: About, session: LeaseSession, command: Command[None]) -> None:
         if self.done is not None:

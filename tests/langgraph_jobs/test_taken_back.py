@@ -11,6 +11,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 
 import batonpass as bp
+from batonpass.adapters.langgraph.run.checkpoint import Tip
+from batonpass.adapters.langgraph.run.left import is_undone
 from batonpass.testing import serving
 
 from ..apps.kit import checkpoints, question
@@ -268,3 +270,12 @@ async def test_a_redrive_that_was_cut_off_after_its_edit(store_url: str, monkeyp
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=60)).notes == ["a of snow", "b of hail", "c of hail"]
         assert RAN == ["b", "c"]
+
+
+@pytest.mark.parametrize(("number", "undone"), [(1, False), (2, True), (3, True), (None, True)])
+def test_which_states_of_parts_are_undone_is_not_told_by_clocks(number: int | None, undone: bool) -> None:
+    """LangGraph's ids have the time of the host that made them, and two hosts may not agree."""
+    frame: Any = {"id": "made by a host that is ahead", "since": "the rollback", "metadata": {"step": 2}}
+    record = {"superstep": "a host that is behind", "number": number}
+    assert is_undone(record, Tip(frame, {})) is undone
+    assert not is_undone({**record, "superstep": f"{frame['id']} the rollback"}, Tip(frame, {}))

@@ -360,7 +360,6 @@ def look(world: World, pick: Picks) -> None:
         c.Latest(world.thread(pick)),
         *(c.Restore(checkpoint), c.ReadJob(world.job(pick))),
         c.ReadKept(world.job(pick)),
-        c.ReadLane(world.job(pick), pick.of([row.lane for row in world.rows if row.lane] or ["none"]), limit),
         c.ListJobs(limit, before),
         c.Inbox(limit, *pick.of([(0, ""), *((row.asked, row.id) for row in world.rows if row.asked)])),
         c.Takers(pick.of(QUEUES)),

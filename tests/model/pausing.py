@@ -1,4 +1,4 @@
-"""Moves with pauses: an agent whose jobs nobody may claim."""
+"""Moves with what jobs wait for: an agent whose jobs nobody may claim, and places in a lane."""
 
 from __future__ import annotations
 
@@ -19,3 +19,11 @@ def pause_or_resume(world: World, pick: Picks) -> None:
     else:
         world.say(c.PauseAgent(agent, pick.of(["", "no model"])))
     world.ask(c.Pauses())
+
+
+@move(1)
+def look_at_a_lane(world: World, pick: Picks) -> None:
+    waiting = [row for row in world.rows if row.lane]
+    if waiting:
+        row = pick.of(waiting)
+        world.ask(c.ReadLane(row.id, row.lane, pick.below(4) + 1))

@@ -12,7 +12,7 @@ from langgraph.types import interrupt
 
 import batonpass as bp
 from batonpass.testing import asked
-from batonpass.workers import aside, claiming
+from batonpass.workers import aside, claiming, running
 
 from ..apps.langgraph_app import in_order
 from .serving import DEADLINE, Ask, Reply, kinds, only
@@ -145,3 +145,27 @@ async def test_the_newest_has_the_last_word(store_url: str) -> None:
             await job.answer("yes")
             with pytest.raises(bp.JobFailed, match="continues at node 'added'"):
                 await job.result(timeout=DEADLINE)
+
+
+async def test_two_that_hope_for_each_other_park_it_in_the_end(store_url: str) -> None:
+    """A deploy that was rolled back: the worker that began last has the older code, and can't read the state. What each
+    run has spent counts."""
+
+    def made(version: int, word: str) -> bp.App:
+        async def run(ask: Ask, ctx: bp.Context) -> Reply:
+            ctx.spend(tokens=10)
+            await ctx.step("say", str.lower, word)
+            await ctx.ask("and?")
+            return Reply(text="never")
+
+        return only(run, state_version=version)
+
+    async with bp.connect(store_url) as coordinator:
+        async with made(2, "YES").worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            await asked(job)
+        async with made(2, "No").worker(coordinator), made(1, "YES").worker(coordinator):
+            await job.answer("yes")
+            with pytest.raises(bp.JobFailed, match="is recorded with other arguments"):
+                await job.result(timeout=DEADLINE)
+        assert (await job.info()).spent.tokens == 10 * (1 + running._LEAVES + 1)

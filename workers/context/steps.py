@@ -46,6 +46,10 @@ class Recorded:
         return {} if self.stored else {STEP + full: [self.digest, self.result]}
 
 
+class ReplayMismatch(StepMismatch):
+    """What an earlier run has recorded is not what the code does now: the code may be another release's."""
+
+
 class Pause(BaseException):
     """Control flow: this run ends, until something has happened. Not an Exception, so that agent code doesn't catch
     it."""
@@ -174,7 +178,7 @@ class Steps:
                 f"step {full!r} of job {self._session.job_id} was already called in this run, with other arguments: "
                 "give each call its own key"
             )
-        return StepMismatch(
+        return ReplayMismatch(
             f"step {full!r} of job {self._session.job_id} is recorded with other arguments: replayed code must "
             "call its steps in the same order with the same arguments. If you changed the code, rename the changed "
             f"step, so that it runs again, or put the old code back, and redrive the job{self.advice(full)}"

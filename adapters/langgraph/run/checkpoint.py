@@ -79,6 +79,11 @@ class Tip:
         """What the journal calls the superstep that runs on it."""
         return f"{self.id} {self.frame['since']}" if "since" in self.frame else self.id
 
+    @property
+    def number(self) -> int | None:
+        """How many supersteps led here, by LangGraph's count: -1 for the input."""
+        return self.frame["metadata"].get("step")
+
 
 def make_tip(
     checkpoint: Checkpoint,

@@ -22,8 +22,8 @@ class Left(NamedTuple):
     passed: str | None = None
 
 
-def left_by(session: Session, root: Place, superstep: str | None, values: Values) -> Left:
-    """What the checkpoint has from which the visit at the place `root` begins."""
+def left_by(session: Session, root: Place, about: Mapping[str, Any], values: Values) -> Left:
+    """What the checkpoint has from which the visit at the place `root` begins. `about` says which superstep that is."""
     own = session.checkpoint
     begun = own or session.remembered
     if begun is None:
@@ -37,7 +37,7 @@ def left_by(session: Session, root: Place, superstep: str | None, values: Values
         return Left(records, passed=passed)
     lasting = [record for record in records if "frame" in record and is_lasting(place_in(record), root)]
     if own is not None:
-        return Left([{**record, "superstep": superstep} for record in lasting], passed=passed)
+        return Left([{**record, **about} for record in lasting], passed=passed)
     return Left([closed_part(record, values) for record in lasting], goes_on=True)  # that job has ended
 
 
@@ -50,10 +50,10 @@ def is_lasting(place: Place, root: Place) -> bool:
 def is_undone(record: Mapping[str, Any], tip: Tip | None) -> bool:
     """Whether a record of the journal is of a superstep that comes after the one to which the thread was taken back, or
     of that one before."""
-    made: str | None = record["superstep"]
+    made, number = record["superstep"], record.get("number")
     if tip is None or "since" not in tip.frame or not made or made == tip.superstep:
         return False
-    return made.partition(" ")[0] >= tip.id  # their ids tell the time
+    return number is None or tip.number is None or number >= tip.number
 
 
 def _moved(record: Mapping[str, Any], job: str | None, thread: str) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Progress:
         """What the journal holds of the unfinished superstep, and of parts that keep their state, for a checkpoint that
         outlives the journal."""
         with self._lock:
-            about = {"superstep": self._superstep()}
+            about = self._about()
             others = [(place, tip) for place, tip in self._tips.items() if place != self.root]
             tips = [{**about, "place": place, "frame": tip.frame} for place, tip in others]
             writes = [{**about, **each.as_record()} for tasks in self._tasks.values() for each in tasks.values()]
@@ -114,7 +114,7 @@ class Progress:
     def _parts(self) -> list[dict[str, Any]]:
         """The states of parts that keep theirs, written or on their way, as the journal holds them."""
         places = {*self._tips, *(flight.place for flight in self._flying)} - {self.root}
-        about = {"superstep": self._superstep()}
+        about = self._about()
         tips = [(place, self._latest(place)) for place in sorted(places) if self._lasting(place)]
         return [{**about, "place": place, "frame": tip.frame} for place, tip in tips if tip is not None]
 
@@ -170,7 +170,7 @@ class Progress:
         """Have a part that keeps its state take its input as on a new visit. Returns the record of it."""
         frame: Any = self._tips[place].frame
         frame = {**frame, "metadata": {**frame["metadata"], "parents": {}}}
-        record = closed_part({"superstep": self._superstep(), "place": place, "frame": frame}, self.values)
+        record = closed_part({**self._about(), "place": place, "frame": frame}, self.values)
         self._tips[place] = Tip(record["frame"], {})
         return self._keys.key(("tip", *place)), record
 
@@ -190,7 +190,7 @@ class Progress:
             if place == self.root and not told:
                 flight.snapshot = self.snapshot(tip)
             elif place != self.root:
-                record = {"superstep": self._superstep(), "place": place, "frame": tip.frame}
+                record = {**self._about(), "place": place, "frame": tip.frame}
                 flight.records = {self._keys.key(("tip", *place)): record}
             self._flying.append(flight)
             return flight
@@ -201,7 +201,7 @@ class Progress:
             latest = self._latest(writes.place)
             if latest is not None and latest.frame["parent"] == writes.checkpoint:
                 return None
-            record = {"superstep": self._superstep(), **writes.as_record()}
+            record = {**self._about(), **writes.as_record()}
             flight = Flight(writes.place, records={self._keys.key(writes.name): record})
             self._flying.append(flight)
             return flight
@@ -319,7 +319,7 @@ class Progress:
         if session.checkpoint is not None:
             session.heard = "untold" not in session.checkpoint.native
         superstep = self._superstep()
-        left = left_by(session, self.root, superstep, self.values)
+        left = left_by(session, self.root, self._about(), self.values)
         self.passed, self.goes_on = left.passed, left.goes_on
         taken = [(self._take(record, place_in(record)), record) for record in left.records]
         void = dict[str, Any]()
@@ -348,6 +348,11 @@ class Progress:
         """The checkpoint of the job's graph on which tasks run now. They may begin while it is on its way."""
         latest = self._latest(self.root)
         return latest.superstep if latest is not None else None
+
+    def _about(self) -> dict[str, Any]:
+        """To which superstep a record belongs that is made now: its name, and its number."""
+        latest = self._latest(self.root)
+        return {"superstep": latest.superstep, "number": latest.number} if latest is not None else {"superstep": None}
 
     def _latest(self, place: Place) -> Tip | None:
         """The latest checkpoint of a namespace, written or on its way."""
