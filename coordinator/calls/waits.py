@@ -19,6 +19,7 @@ from ..rows import NEVER, JobRow, LaneRow
 from ..snapshots import from_ms
 from . import Call
 from .jobs import look
+from .pauses import pauses, told_of
 
 # So many jobs that stand in the way are named.
 _NAMED = 5
@@ -45,6 +46,8 @@ def waits_for(book: Book, job_id: str) -> Call[str | None]:
         return f"{left} of its {row.children} children, which have not ended: `batonpass jobs --parent {row.id}`"
     if row.reason == "thread_busy":
         return (yield from _for_thread(row))
+    if (pause := (yield from pauses()).get(row.agent)) is not None:
+        return f"its agent to be resumed: {told_of(row.agent, pause)}"
     if row.reason in LIMITED:
         return (yield from _for_lane(book, row))
     return (yield from _for_worker(book, row))

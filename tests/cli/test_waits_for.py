@@ -81,6 +81,11 @@ async def _look(coordinator: bp.Coordinator, told: Callable[[bp.Job[object]], Aw
     info = await job.info()
     assert await told(job) == f"{info.due_at:%Y-%m-%d %H:%M:%S} UTC (for the time that it was submitted for)"
 
+    await coordinator.pause_agent("later", reason="no model")
+    said = await told(job) or ""
+    assert said.startswith("its agent to be resumed: agent 'later' is paused since 20"), said
+    assert said.endswith(" UTC: no model (`batonpass resume` lets it go on)"), said
+
 
 def test_that_no_worker_is_there(
     store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
