@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
 import time
 from typing import NamedTuple
@@ -22,7 +23,7 @@ class Present(NamedTuple):
 
 def new_worker() -> str:
     """The id of a worker that begins now, in this process. The time is in it, in ms."""
-    return f"{socket.gethostname()}-{os.getpid()}-{time.time_ns() // 1_000_000:x}"
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}-{time.time_ns() // 1_000_000:x}"
 
 
 def began(worker: str) -> int:

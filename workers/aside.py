@@ -1,5 +1,5 @@
-"""Aside: queues whose deliveries this worker can't read for now: it lacks the key, or its code is older. It leaves them
-to others, and looks again later."""
+"""Aside: queues with a delivery that this worker leaves to others: it lacks the key, or its code may be older. It looks
+again later."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from ..contracts.errors import BadSetup
-from ..contracts.versions import Outdated
 from ..coordinator.coded.codec import MissingKey, Unproven
 
 # Seconds: how long a queue is left alone the first time, and at most; doubled each time in between.
 _FIRST, _LONGEST = 5.0, 60.0
 
-# That something can't be read here, though other workers may be able to.
-OTHERS_CAN = (MissingKey, Unproven, Outdated)
-
 
 class Lacking(BadSetup):
-    """This worker can't read something of the job. Leave it to workers that have the key, or newer code."""
+    """This worker can't read something of the job. Leave it to workers that have the key."""
 
 
 @contextmanager
@@ -27,7 +23,7 @@ def reading() -> Generator[None]:
     """Wrap reads of the job's own data during its run."""
     try:
         yield
-    except OTHERS_CAN as error:
+    except (MissingKey, Unproven) as error:
         raise Lacking(str(error)) from None
 
 

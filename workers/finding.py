@@ -47,11 +47,13 @@ def _few_collections() -> Generator[None]:
     """A block in which Python seldom looks for cycles. A framework that is imported makes half a million objects that
     stay: to look at them again and again takes a sixth of the time."""
     before = gc.get_threshold()
-    gc.set_threshold(100_000, *before[1:])
+    few = (100_000, *before[1:])
+    gc.set_threshold(*few)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        if gc.get_threshold() == few:  # the app's module may have set its own
+            gc.set_threshold(*before)
 
 
 def _where(error: BaseException) -> str:

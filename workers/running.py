@@ -28,12 +28,13 @@ from ..contracts.handoff import Envelope
 from ..contracts.versions import Outdated, Outgrown
 from ..coordinator.blobs import open_envelope
 from ..coordinator.book import Book
+from ..coordinator.coded.codec import MissingKey, Unproven
 from ..coordinator.commands import Command, Complete, Fail, HandOff, Restore, Sleep, Spawn, Suspend
 from ..coordinator.live_workers import has_newer
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
-from .aside import OTHERS_CAN, Aside, Lacking
+from .aside import Aside, Lacking
 from .attempts import Attempts
 from .children.child_runner import WRITING, ChildRunner
 from .children.pool import Pool
@@ -54,6 +55,8 @@ _log = logging.getLogger("batonpass.worker")
 # The journal's record of how often each worker has left a job to newer ones, and how often that may be. With the pauses
 # that the worker makes each time, newer ones have a minute.
 _LEFT, _LEAVES = "left", 4
+# The errors of code that may be older than that which began the job.
+_OLDER = (Outdated, Outgrown, ReplayMismatch)
 
 
 class Runner:
@@ -282,8 +285,10 @@ class Runner:
         if isinstance(error, Unavailable):
             _log.error("%s: given up until its lease is given back or expires: %s", about, error)
             return
-        if isinstance(error, OTHERS_CAN):
+        if isinstance(error, MissingKey | Unproven):
             await self._leave_to_others(about, row, f"can't read it: {error}")
+        elif isinstance(error, Outdated) and await self._has_newer(row):
+            await self._leave_to_others(about, row, f"can't read it, and a newer worker may: {error}")
         else:
             await self._closing.fail(about, None, LeaseSession(self._store, Delivery(_bare(row), None)), error)
 
@@ -302,7 +307,7 @@ class Runner:
             await self._end(about, session, command)
         except Drained:
             await self._closing.release(about, session.fence)
-        except (Lacking, Outdated) as error:
+        except Lacking as error:
             await self._leave_to_others(about, row, f"can't read it: {error}")
         except OverBudget as error:
             await self._closing.fail(about, agent, session, error, row)
@@ -313,7 +318,7 @@ class Runner:
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise
-            if isinstance(single(error), Outgrown | ReplayMismatch) and await self._may_leave(row, session):
+            if isinstance(single(error), _OLDER) and await self._may_leave(row, session):
                 await self._leave_to_others(about, row, f"does not go on with it, and a newer worker may: {error}")
             else:
                 self.aside.take_back(row.queue)
@@ -330,13 +335,19 @@ class Runner:
         times = left.get(row.worker, 0)
         if times >= _LEAVES:
             return False
+        if not await self._has_newer(row):
+            return False
         try:
-            if not await anyio.to_thread.run_sync(has_newer, self._store, row.queue, row.worker):
-                return False
             await session.arecord({_LEFT: {**left, row.worker: times + 1}})  # with what was spent
         except BatonpassError:
             return False
         return True
+
+    async def _has_newer(self, row: JobRow) -> bool:
+        try:
+            return await anyio.to_thread.run_sync(has_newer, self._store, row.queue, row.worker)
+        except BatonpassError:
+            return False
 
     async def _end(self, about: About, session: LeaseSession, command: Command[None]) -> None:
         if self.done is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, TypedDict
 
 import anyio
@@ -37,7 +37,7 @@ def release(version: int, ran: list[str], isolation: str) -> bp.App:
 
 
 @pytest.mark.parametrize("isolation", ["task", "process"])
-async def test_it_leaves_the_job_to_newer_ones(
+async def test_it_leaves_a_newer_state_to_newer_ones(
     isolation: str, store_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It was a dead letter."""
@@ -47,19 +47,54 @@ async def test_it_leaves_the_job_to_newer_ones(
         async with newer.worker(coordinator):
             job = await coordinator.submit("a", Ask(), returns=Reply)
             await asked(job)
-        with caplog.at_level(logging.ERROR, "batonpass.worker"):
-            async with older.worker(coordinator):
-                await job.answer(Ask(text="yes"))
-                with anyio.fail_after(DEADLINE):
-                    while (await kinds(coordinator, job)).count("job.released") < 2:
-                        await anyio.sleep(0.01)
-                async with newer.worker(coordinator):
-                    assert (await job.result(timeout=DEADLINE)).text == "yes at attempt 1, version 2"
+        async with older.worker(coordinator), busy(newer, coordinator) as go:
+            await job.answer(Ask(text="yes"))
+            await left(caplog)
+            go.set()
+            assert (await job.result(timeout=DEADLINE)).text == "yes at attempt 1, version 2"
         assert "job.failed" not in await kinds(coordinator, job)
-    if isolation == "task":
-        assert "this worker leaves it to others for 0.05 s, it can't read it: checkpoint" in caplog.text
-        assert "this program is older: update it" in caplog.text
-        assert ran == ["before"]
+    assert "it can't read it, and a newer worker may: checkpoint" in caplog.text
+    assert "this program is older: update it" in caplog.text
+    assert ran == ["before"]
+
+
+async def test_it_parks_a_newer_state_that_no_other_can_read(store_url: str) -> None:
+    """After a deploy was rolled back: such jobs must not keep the others waiting."""
+    older, newer = (release(version, [], "task") for version in (1, 2))
+    async with bp.connect(store_url) as coordinator:
+        async with newer.worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            await asked(job)
+        async with older.worker(coordinator), older.worker(coordinator):
+            await job.answer(Ask(text="yes"))
+            with pytest.raises(bp.JobFailed, match="this program is older: update it"):
+                await job.result(timeout=DEADLINE)
+        await coordinator.redrive(job.id)
+        async with newer.worker(coordinator):
+            assert (await job.result(timeout=DEADLINE)).text == "yes at attempt 1, version 2"
+
+
+@asynccontextmanager
+async def busy(app: bp.App, coordinator: bp.Coordinator) -> AsyncIterator[anyio.Event]:
+    """A worker of the app that is there, but takes nothing else until the event is set."""
+    go, held = anyio.Event(), anyio.Event()
+
+    @app.agent("hold", accepts=Ask, returns=bp.State)
+    async def hold(ask: Ask) -> bp.State:
+        held.set()
+        await go.wait()
+        return bp.State()
+
+    async with app.worker(coordinator, concurrency=1):
+        await coordinator.submit("hold", Ask())
+        await held.wait()
+        yield go
+
+
+async def left(caplog: pytest.LogCaptureFixture) -> None:
+    with anyio.fail_after(DEADLINE):
+        while "this worker leaves it to others" not in caplog.text:
+            await anyio.sleep(0.01)
 
 
 class Asked(TypedDict):
@@ -109,25 +144,14 @@ async def test_it_leaves_what_it_can_not_go_on_with_to_newer_ones(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """As when the newer code has a node more: it was a dead letter, with the newer worker beside it."""
-    go, held, new = anyio.Event(), anyio.Event(), newer()
-
-    @new.agent("hold", accepts=Ask, returns=bp.State)
-    async def hold(ask: Ask) -> bp.State:
-        held.set()
-        await go.wait()
-        return bp.State()
-
+    new = newer()
     async with bp.connect(store_url) as coordinator:
         async with new.worker(coordinator):
             job = await coordinator.submit("a", Ask(), returns=Reply)
             await asked(job)
-        async with older().worker(coordinator), new.worker(coordinator, concurrency=1):
-            await coordinator.submit("hold", Ask())
-            await held.wait()  # the newer worker is there, and takes nothing else
+        async with older().worker(coordinator), busy(new, coordinator) as go:
             await job.answer("yes")
-            with anyio.fail_after(DEADLINE):
-                while "this worker leaves it to others" not in caplog.text:
-                    await anyio.sleep(0.01)
+            await left(caplog)
             go.set()
             assert (await job.result(timeout=DEADLINE)).text == "yes"
         assert "job.failed" not in await kinds(coordinator, job)
@@ -147,25 +171,26 @@ async def test_the_newest_has_the_last_word(store_url: str) -> None:
                 await job.result(timeout=DEADLINE)
 
 
-async def test_two_that_hope_for_each_other_park_it_in_the_end(store_url: str) -> None:
-    """A deploy that was rolled back: the worker that began last has the older code, and can't read the state. What each
-    run has spent counts."""
+async def test_it_does_not_leave_a_job_for_ever(store_url: str) -> None:
+    """If the newer worker takes nothing, for example. What each run has spent counts."""
 
-    def made(version: int, word: str) -> bp.App:
+    def made(word: str) -> bp.App:
         async def run(ask: Ask, ctx: bp.Context) -> Reply:
             ctx.spend(tokens=10)
             await ctx.step("say", str.lower, word)
             await ctx.ask("and?")
             return Reply(text="never")
 
-        return only(run, state_version=version)
+        return only(run)
 
+    newer = made("YES")
     async with bp.connect(store_url) as coordinator:
-        async with made(2, "YES").worker(coordinator):
+        async with newer.worker(coordinator):
             job = await coordinator.submit("a", Ask(), returns=Reply)
             await asked(job)
-        async with made(2, "No").worker(coordinator), made(1, "YES").worker(coordinator):
+        async with made("No").worker(coordinator), busy(newer, coordinator) as go:
             await job.answer("yes")
             with pytest.raises(bp.JobFailed, match="is recorded with other arguments"):
                 await job.result(timeout=DEADLINE)
+            go.set()
         assert (await job.info()).spent.tokens == 10 * (1 + running._LEAVES + 1)
