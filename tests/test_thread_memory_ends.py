@@ -165,6 +165,19 @@ async def test_an_edit_that_no_worker_took_is_part_of_the_conversation() -> None
                 assert (await job.result(timeout=20)).notes[-1] == "kept"
 
 
+async def test_so_is_what_a_fork_has_changed() -> None:
+    def says(state: Any) -> Any:
+        return {"notes": [state.get("spare", "nothing")]}
+
+    async with serving(only(lambda: in_order({"says": says}, Spared), memory="thread")) as coordinator:
+        await (await coordinator.submit("a", Topic(text="a"), thread="t")).result(timeout=20)
+        [tip] = await coordinator.timeline("t", limit=1)
+        await coordinator.fork(tip.id, changes={"spare": "kept"}, thread="other")
+        for text in "bc":
+            job = await coordinator.submit("a", Topic(text=text), thread="other")
+            assert (await job.result(timeout=20)).notes[-1] == "kept"
+
+
 class Spared(TypedDict, total=False):
     text: str
     spare: str

@@ -186,15 +186,15 @@ def load_tip(native: Any, state: Mapping[str, Any], where: str) -> Tip:
     if made != FORMAT:
         raise Corrupted(f"{where} holds no LangGraph checkpoint of format {FORMAT}")
     frame = cast("Frame", native)
-    if "before" in frame:
-        frame = cast("Frame", {**frame, "versions": _versioned(frame["versions"], frame["before"])})
+    if first := state.keys() - frame["versions"].keys():
+        frame = cast("Frame", {**frame, "versions": _versioned(frame["versions"], first)})
     return Tip(frame, dict(state))
 
 
-def _versioned(versions: Mapping[str, Any], edited: Iterable[str]) -> dict[str, Any]:
-    """With a version for each channel to which an edit has given its first value. LangGraph drops values without
-    one."""
-    return {**dict.fromkeys(edited, max(versions.values(), default=1)), **versions}
+def _versioned(versions: Mapping[str, Any], first: Iterable[str]) -> dict[str, Any]:
+    """With a version for each channel to which an edit or a fork has given its first value. LangGraph drops values
+    without one."""
+    return {**dict.fromkeys(first, max(versions.values(), default=1)), **versions}
 
 
 def open_tip(tip: Tip, values: Values) -> Checkpoint:
