@@ -97,7 +97,7 @@ def test_jobs_are_canceled(run: CommandLine) -> None:
     assert run("cancel", "--all", "--agent", "bad", "--state", "working").out == "there are no such jobs\n"
     assert run("cancel", "--all", "--until", "1h").out == "there are no such jobs\n"
     assert kept(run.url) == before
-    assert run("cancel", "--all", "--agent", "bad", "--json").json == {"canceled": [third, first]}
+    assert set(run("cancel", "--all", "--agent", "bad", "--json").json["canceled"]) == {third, first}
     assert run("cancel", "--all", "--since", "1h").out == f"canceled {second}\n"
     assert run("cancel", "--all").out == "there are no such jobs\n"
 
