@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -153,6 +154,12 @@ async def test_what_reads_the_terminal_fails_with_advice(crews: Crews) -> None:
         async def greet(self) -> None:
             went_on.append(self.ask("your name?"))
 
+    class AsksInThread(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def greet(self) -> None:
+            with ThreadPoolExecutor(1) as threads:  # a thread without the method's context
+                went_on.append(threads.submit(self.ask, "your name?").result())
+
     class AsksInside(Small, Flow[dict]):  # type: ignore[type-arg]
         @start()
         async def greet(self) -> None:
@@ -168,7 +175,7 @@ async def test_what_reads_the_terminal_fails_with_advice(crews: Crews) -> None:
         crews.script["a"] = "Thought: t\nAction: greet\nAction Input: {}"
         return crews.crew(crews.task("a", tools=[greet]))
 
-    for factory in (Asks, AsksSoon, AsksAsync, AsksInside, crew):
+    for factory in (Asks, AsksSoon, AsksAsync, AsksInThread, AsksInside, crew):
         failed = await failure(factory)
         assert failed.reason == "refused"
         assert "Use @human_feedback" in failed.error

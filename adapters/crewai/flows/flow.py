@@ -105,7 +105,7 @@ class FlowRun:
             )
 
     def _nobody_there(self) -> AbstractContextManager[None]:
-        return no_terminal(self._steps, self._answer, self._agent.name)
+        return no_terminal(self._steps, self._answer, self._agent.name, self._flow)
 
     def _outcome(self, result: Any) -> Any:
         for pending, call in self._pending:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from crewai.core.providers.human_input import SyncHumanInputProvider, get_provider, reset_provider, set_provider
 from crewai.flow.async_feedback import ConsoleProvider, PendingFeedbackContext
+from crewai.flow.flow_config import flow_config
 
 from ....contracts.errors import BadSetup
 from ....contracts.handoff import Answer
@@ -132,12 +133,22 @@ def _in_place_of_input(provider: Any) -> Any:
     return nobody if nobody is not None and isinstance(provider, ConsoleProvider) else provider
 
 
+def _end_asking(flow: Any, person: _Person) -> None:
+    """Have `ask()` of the job's own flow end the run from threads of the user's own, too: they have no context. It
+    stays so, because such a thread may outlive the run. No other job uses the flow."""
+    provider = flow_config.input_provider if flow.input_provider is None else flow.input_provider
+    if provider is None or isinstance(provider, ConsoleProvider):
+        flow.input_provider = person
+
+
 @contextmanager
-def no_terminal(steps: Steps, answer: Answer | None, agent: str) -> Generator[None]:
+def no_terminal(steps: Steps, answer: Answer | None, agent: str, flow: Any = None) -> Generator[None]:
     """A block in which to ask a person suspends the job, or ends the run and says what to do instead. Providers that
-    the user has set stay."""
+    the user has set stay. `flow` is the job's own."""
     internals.watch_providers(_in_place_of, _in_place_of_input)
     person = _Person(steps, answer, agent)
+    if flow is not None:
+        _end_asking(flow, person)
     before = _nobody.set(person)
     token = set_provider(person) if type(get_provider()) is SyncHumanInputProvider else None
     try:
