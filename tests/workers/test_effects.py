@@ -355,6 +355,27 @@ async def test_a_call_that_can_not_begin_is_refused_before_it_is_recorded(which:
     assert called == []
 
 
+@pytest.mark.parametrize("unsure", ["stop", "ask", "repeat"])
+async def test_one_that_had_started_is_not_told_as_undone_by_a_call_that_does_not_fit(unsure: Any) -> None:
+    """As after a change of its function between two attempts."""
+    bank = Bank("after")
+
+    def pay_in(key: str, currency: str) -> None:
+        raise AssertionError(key, currency)
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        pay: Callable[..., Any] = bank.pay if ctx.attempt == 1 else pay_in
+        return Reply(text=str(await ctx.effect("pay", pay, "k", unsure=unsure)))
+
+    async with serving(only(pays)) as coordinator:
+        job = await coordinator.submit("a", Ask())
+        with pytest.raises(bp.JobFailed, match="effect 'pay' started, and its outcome is unknown") as failed:
+            await job.result(timeout=30)
+    assert failed.value.reason == "ambiguous"
+    assert "was not done" not in failed.value.error
+    assert unsure == "stop" or "(now its function does not take what it is given" in failed.value.error
+
+
 def given(fn: Callable[..., Any]) -> Callable[..., Any]:
     """What a decorator makes that gives a function an argument of its own."""
 

@@ -124,12 +124,15 @@ def effecting(
         raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
     steps.effects.add(key)
     try:
-        _check_arguments(key, fn, arguments)
         steps.check()  # again: what waits for those under way has seen this one, or keeps it from starting
         anothers = is_anothers(full, session.parts, part, session.journal)
         start = None if anothers else start_of(session.journal, key)
         about = about_of(session, key, start)
+        if (misfit := _misfit(key, fn, arguments)) and start is None:
+            raise BadSetup(f"effect {key!r} was not done: {misfit}")
         if start is not None:
+            if misfit and unsure != "stop":  # which says below that it is not known
+                raise Ambiguous(unknown(about, key, before=f" (now {misfit})"))
             if unsure != "stop" and start.digest is not None and not same(start.digest, digest, arguments):
                 raise Ambiguous(changed(about, key))
             settled = yield from _settled(session, about, key, unsure)
@@ -153,21 +156,20 @@ def effecting(
     return result
 
 
-def _check_arguments(key: str, fn: Callable[..., object], arguments: Arguments) -> None:
-    """Refuse a call that could not begin, before it is recorded as started: its outcome would be taken for unknown."""
+def _misfit(key: str, fn: Callable[..., object], arguments: Arguments) -> str:
+    """Why a call could not begin, or "". Such a call must not be recorded as started: its outcome would be taken for
+    unknown."""
     args, named = arguments
     try:
         takes = inspect.signature(fn, follow_wrapped=False)  # what wraps a function may give it arguments of its own
     except (ValueError, TypeError):  # some built-in functions don't tell
-        return
+        return ""
     try:
         takes.bind(*args, **named)
     except TypeError as error:
         hint = "effect's own key comes first, without key=" if "key" in named else "arguments of fn follow it"
-        raise BadSetup(
-            f"effect {key!r} was not done: its function does not take what it is given ({error}). In "
-            f"ctx.effect({key!r}, fn, ...) the {hint}"
-        ) from None
+        return f"its function does not take what it is given ({error}). In ctx.effect({key!r}, fn, ...) the {hint}"
+    return ""
 
 
 def _ambiguous(about: str, key: str, error: Exception) -> Ambiguous:
