@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import StatisticsError, mean
 from traceback import format_exception
 from typing import Any
 
@@ -131,3 +132,24 @@ def test_what_repeats_is_not_logged_again() -> None:
     error.__cause__ = before
     with to_log(agent, error) as traced:
         assert "".join(format_exception(*traced)).count("no such topic\n") == 2
+
+
+def first() -> None:
+    mean([])
+
+
+def second() -> None:
+    mean([])
+
+
+def test_the_same_error_from_other_code_of_the_users_is_logged() -> None:
+    """It is another one, although both come from the same line of a library."""
+    with pytest.raises(StatisticsError, match="at least one") as caught:
+        try:
+            first()
+        except StatisticsError:
+            second()
+    with to_log(only(raises)["a"], caught.value) as traced:
+        said = "".join(format_exception(*traced))
+    assert "in first\n" in said
+    assert "in second\n" in said

@@ -77,15 +77,18 @@ def _before(error: BaseException) -> BaseException | None:
 
 
 def _shorten(agent: Agent[Any], error: BaseException) -> None:
-    """Cut what repeats from what is printed of an error. A cause that somebody has given it stays."""
-    said = set[object]()
+    """Cut what repeats from what is printed of an error. A cause that somebody has given it stays, and so does an error
+    that came through other code of the user's than those that say the same."""
+    said = dict[object, set[tuple[str, int]]]()
     last: BaseException | None = None
     for each in _printed(error):
         what = (type(each), described(each), next(reversed(_places(each)), None))
-        if what in said and last is not None and last.__cause__ is None:
+        frames = walk_tb(each.__traceback__)
+        through = {(frame.f_code.co_filename, line) for frame, line in frames if _is_users(agent, frame)}
+        if what in said and through <= said[what] and last is not None and last.__cause__ is None:
             last.__context__ = _before(each)
             continue
-        said.add(what)
+        said.setdefault(what, set()).update(through)
         each.__traceback__, last = _from_users(agent, each.__traceback__), each
 
 
