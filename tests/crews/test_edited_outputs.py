@@ -27,7 +27,7 @@ class Score(BaseModel):
 
 
 SAID = {"score": 3}
-PLACE = "tasks.score.{}"
+PLACE = "tasks.score{}"
 
 
 class Desk:
@@ -57,7 +57,9 @@ class Desk:
             for edit in edits:
                 with pytest.raises(bp.JobFailed):
                     await job.result(timeout=20)
-                await coordinator.redrive(job.id, changes={PLACE.format(at): value for at, value in edit.items()})
+                await coordinator.redrive(
+                    job.id, changes={PLACE.format(at and f".{at}"): value for at, value in edit.items()}
+                )
             await job.result(timeout=20)
             return await checkpoints(coordinator, job)
 
@@ -67,6 +69,7 @@ class Desk:
     ("at", "value", "raw"),
     [
         ("raw", '{"score": 8}', '{"score": 8}'),
+        ("", {"raw": '{"score": 8}'}, '{"score": 8}'),
         ("{}.points", 8, '{"points": 8, "why": "no reason"}'),
         ("{}", {"points": 8, "why": "no reason"}, '{"points": 8, "why": "no reason"}'),
     ],
@@ -93,6 +96,17 @@ async def test_what_can_not_agree_is_refused_at_once(crews: Crews) -> None:
         await desk.edited({"raw": '{"score": 8}', "pydantic": {"points": 9, "why": ""}})
     with pytest.raises(bp.BadSetup, match=r"tasks.score is a task's output, so it needs its text"):
         await desk.edited({"raw": 8})
+
+
+@pytest.mark.parametrize("tasks", [{}, None, {"scoer": {"raw": "8"}}, {"score": {"raw": "8"}, "end": {"raw": "fine"}}])
+async def test_an_edit_that_leaves_out_an_output_or_adds_one_is_refused(tasks: Any, crews: Crews) -> None:
+    desk = Desk(crews, "raw")
+    async with serving(desk.app) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=20)
+        with pytest.raises(bp.BadSetup, match=r"just the tasks that it has finished \('score'\)"):
+            await coordinator.redrive(job.id, changes={"tasks": tasks})
 
 
 async def test_a_text_that_its_class_does_not_take_is_named_and_can_be_edited_again(crews: Crews) -> None:
