@@ -21,6 +21,7 @@ from batonpass.contracts.errors import (
     NotFound,
     ResultTimeout,
     Unavailable,
+    WrongState,
 )
 from batonpass.contracts.job import JobInfo, JobState, OnBusy
 from batonpass.contracts.names import is_id
@@ -252,14 +253,30 @@ def cancel(
     mistyped = False
     if everything:
         with opened(store, namespace) as coordinator:
-            jobs = _unended(coordinator, agent, state, since, until)
-            mistyped = tell_undeclared(coordinator, agent, jobs)
-    canceled, stopped = _each(jobs or [], store, namespace, lambda job: job.cancel())
+            found = _unended(coordinator, agent, state, since, until)
+            mistyped = tell_undeclared(coordinator, agent, found)
+            canceled, stopped = _cancel_those_there(coordinator, found)
+    else:
+        canceled, stopped = _each(jobs or [], store, namespace, lambda job: job.cancel())
     lines = [f"canceled {job}" if now else f"{job} had already ended" for job, now in canceled.items()]
     about = {"canceled": [job for job in canceled if canceled[job]]}
     tell(about, lines or ["there are no such jobs"], stopped, as_json=as_json)
     if mistyped:
         raise typer.Exit(1)
+
+
+def _cancel_those_there(
+    coordinator: SyncCoordinator, jobs: Sequence[str]
+) -> tuple[dict[str, bool], BatonpassError | None]:
+    """Cancel listed jobs. One that ends or is deleted meanwhile needs it no more, and the others still do."""
+    canceled: dict[str, bool] = {}
+
+    def cancel_one(job: str) -> None:
+        with suppress(NotFound, WrongState):
+            canceled[job] = coordinator.job(job).cancel()
+
+    _, stopped = done_to(jobs, cancel_one)
+    return canceled, stopped
 
 
 def _unended(

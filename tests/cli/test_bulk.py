@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from anyio.from_thread import start_blocking_portal
 
 import batonpass as bp
+from batonpass.cli import jobs
 
 from ..workers.serving import serving
 from .commandline import CommandLine, kept
@@ -119,3 +121,20 @@ def test_lists_of_a_time(run: CommandLine) -> None:
     assert run("redrive", "--all", "--since", later).out == "there are no such dead letters\n"
     assert run("redrive", "--all", "--until", failed.isoformat()).out == "there are no such dead letters\n"
     assert "write how long ago, such as 2h, or e.g. 2031" in run("jobs", "--since", "soon").complaint
+
+
+def test_cancel_all_skips_what_is_gone_since_it_was_listed(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bp.connect(run.url, app=app) as coordinator:
+        gone, ended, left = (coordinator.submit("bad", {}) for _ in range(3))
+        list_unended = jobs._unended
+
+        def and_others_act(*filters: Any) -> list[str]:
+            found = list_unended(*filters)
+            for job in (gone, ended):
+                job.cancel()
+            coordinator.delete_job(gone.id)
+            return [gone.id, *(job for job in found if job != gone.id)]
+
+        monkeypatch.setattr(jobs, "_unended", and_others_act)
+        assert run("cancel", "--all", "--json").json == {"canceled": [left.id]}
+        assert left.info().state == "canceled"
