@@ -68,7 +68,12 @@ def without_secrets(url: str) -> str:
 
 def namespace_of(url: str, namespace: str | None = None) -> str:
     """The namespace that a URL names. One in the call has precedence."""
-    return namespace or dict(parse_qsl(_split(url).query)).get("namespace", "default")
+    return namespace_said(url, namespace) or "default"
+
+
+def namespace_said(url: str, namespace: str | None = None) -> str | None:
+    """The same; None if neither says one."""
+    return namespace or dict(parse_qsl(_split(url).query)).get("namespace")
 
 
 def file_of(url: str) -> Path | None:

@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.errors import BadSetup
 from batonpass.coordinator.dropping import drop_namespace
-from batonpass.coordinator.urls import namespace_of
+from batonpass.coordinator.urls import namespace_said
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
 from .printing import print_json
@@ -27,8 +27,8 @@ def delete_namespace(
 
     Stop its workers first, and the programs that submit to it. If this is interrupted, run it again.
     """
-    named = namespace_of(store, namespace)
-    if named not in ("default", name):
+    named = namespace_said(store, namespace)
+    if named not in (None, name):
         raise BadSetup(f"NAME is {name!r}, but the store's URL or --namespace says {named!r}: name the same one twice")
     if not yes:
         _ask(name)

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 
-from ...contracts.errors import BadSetup
+from ...contracts.errors import BadSetup, NotFound
 from ...contracts.job import ENDED
 from .. import commands as c
 from ..rows import JobRow
@@ -27,6 +27,7 @@ def drop(store: SqliteStore, progress: Callable[[str, int], None]) -> int:
     """Delete all that an open store's namespace has. Returns the number of its jobs."""
     with closing(open_file(store.path)) as connection:
         try:
+            patiently(lambda: _check_there(connection, store))
             patiently(lambda: _check_no_workers(connection, store))
             count = _jobs(store, progress)
             _threads(store)
@@ -34,6 +35,24 @@ def drop(store: SqliteStore, progress: Callable[[str, int], None]) -> int:
         except sqlite3.Error as error:
             raise in_our_words(error, store.path) from error
     return count
+
+
+def _check_there(connection: sqlite3.Connection, store: SqliteStore) -> None:
+    """`NotFound` if nothing has the namespace's name, which may be mistyped."""
+    for table in _tables(connection):
+        if connection.execute(f"SELECT 1 FROM {table} WHERE namespace = ? LIMIT 1", (store.namespace,)).fetchone():
+            return
+    raise NotFound(f"there is no namespace {store.namespace!r} in {store.path}")
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    """Those whose rows are of a namespace each."""
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return [
+        table
+        for table in tables
+        if any(row[1] == "namespace" for row in connection.execute(f"PRAGMA table_info({table})"))
+    ]
 
 
 def _check_no_workers(connection: sqlite3.Connection, store: SqliteStore) -> None:
@@ -73,10 +92,8 @@ def _rows(connection: sqlite3.Connection, namespace: str) -> None:
     """What is left: events, declarations, items, groups, keys. In one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for table in tables:
-            if any(row[1] == "namespace" for row in connection.execute(f"PRAGMA table_info({table})")):
-                connection.execute(f"DELETE FROM {table} WHERE namespace = ?", (namespace,))
+        for table in _tables(connection):
+            connection.execute(f"DELETE FROM {table} WHERE namespace = ?", (namespace,))
     except BaseException:
         connection.execute("ROLLBACK")
         raise

@@ -64,6 +64,9 @@ def test_nothing_stays_in_a_file(
     assert rows(sqlite_url) != before
     assert run("delete-namespace", "default", "--yes").out == "deleted namespace default\n"
     assert rows(sqlite_url) == before
+    again = run("delete-namespace", "default", "--yes")
+    assert again.code == 2
+    assert again.complaint.startswith("there is no namespace 'default'")
     with bp.connect(sqlite_url, namespace="other", app=app) as other:
         assert other.job(job.id).info().state == "submitted"
 
@@ -95,6 +98,13 @@ def test_nothing_stays_on_a_cluster(
     assert list(three_nodes.plain.scan_iter(match=pattern))
     assert CommandLine(url, capsys, monkeypatch)("delete-namespace", name_of(url), "--yes").code == 0
     assert not list(three_nodes.plain.scan_iter(match=pattern))
+
+
+@pytest.mark.each_store
+def test_default_is_a_name_too(run: CommandLine) -> None:
+    url = f"{run.url.partition('?')[0]}?namespace=default"
+    said = run("delete-namespace", "other", "--yes", "--store", url)
+    assert "says 'default': name the same one twice" in said.complaint
 
 
 @pytest.mark.each_store
