@@ -10,6 +10,7 @@ from .moving import marks
 from .moving.side import Side
 
 # What says that the namespace is there, and in how many parts: deleted last, so that a second run finds the rest.
+# Those of partition 0, which a second run looks at, go after the others': a node of these may be away.
 _LAST = ("schema", "partitions")
 
 
@@ -25,5 +26,6 @@ def drop(url: str, progress: Callable[[str, int], None]) -> int:
         for page in side.scan():
             count += sum(side.ask([(at, "UNLINK", key) for at, key in page if key not in _LAST]))
             progress("deleted", count)
-        last: list[int] = side.ask([(at, "UNLINK", key) for key in _LAST[::-1] for at in side.partitions])
-        return count + sum(last)
+        for partitions in (side.partitions[1:], side.partitions[:1]):
+            count += sum(side.ask([(at, "UNLINK", key) for key in _LAST[::-1] for at in partitions]))
+        return count

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from anyio.from_thread import start_blocking_portal
 
 import batonpass as bp
+from batonpass.contracts.errors import Unreachable
+from batonpass.coordinator.dropping import drop_namespace
+from batonpass.coordinator.redis.moving.side import Side
 
 from ..harness.cluster import Cluster
 from ..harness.waiting import wait_until
@@ -98,6 +102,32 @@ def test_nothing_stays_on_a_cluster(
     assert list(three_nodes.plain.scan_iter(match=pattern))
     assert CommandLine(url, capsys, monkeypatch)("delete-namespace", name_of(url), "--yes").code == 0
     assert not list(three_nodes.plain.scan_iter(match=pattern))
+
+
+def test_a_cluster_whose_node_is_away_in_the_last_step(
+    cluster_place: Callable[[], str], three_nodes: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same again must find the namespace, and delete the rest."""
+    url = cluster_place()
+    name = name_of(url)
+    fill(url, name)
+    exchange = Side._exchange
+
+    def partly(side: Side, requests: Sequence[Any], but: Any = ()) -> list[Any]:
+        near = [each for each in requests if each[0].endswith(":0}:")]
+        if {command[0] for _, command in requests} != {"UNLINK"} or not requests[-1][1][1].endswith(":schema"):
+            return exchange(side, requests, but)
+        if len(near) == len(requests):
+            return exchange(side, requests, but)
+        exchange(side, near, but)
+        raise Unreachable("a node is away", lasting=False)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Side, "_exchange", partly)
+        with pytest.raises(Unreachable):
+            drop_namespace(url, name, lambda *_: None)
+    drop_namespace(url, name, lambda *_: None)
+    assert not list(three_nodes.plain.scan_iter(match=f"bp:{{{name}:*"))
 
 
 @pytest.mark.each_store
