@@ -13,8 +13,8 @@ if ARGV[2] ~= '' then
   local updated = not rank and redis.call('HGET', P .. 'j:' .. ARGV[2], 'updated')
   if rank then
     first = rank + 1
-  elseif updated then  -- it is not failed any more since the page before was read
-    first = redis.call('ZCOUNT', key, updated, '+inf')
+  elseif updated then  -- it is not failed any more since the page before was read. One of the same ms is listed again.
+    first = redis.call('ZCOUNT', key, '(' .. updated, '+inf')
   else
     return refuse('no_job', ARGV[2])
   end
