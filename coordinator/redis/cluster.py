@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from anyio import to_thread
+
 from ...contracts.errors import BadSetup
 from ...contracts.names import MAX_PARTITIONS, home
 from ..checkup import Examined, Finding, Load, Shares, added, shares_added
@@ -127,17 +129,10 @@ class ClusterStore:
 
     def open(self) -> None:
         """Connect; check the nodes and the namespace, and make it if it is new and this store may."""
-        self._run(self._opened())
-
-    async def aopen(self) -> None:
-        """`open` by this event loop's client: another one would read the layout once more, and stay connected."""
-        await self._arun(self._opened())
-
-    def _opened(self) -> _Exchange[None]:
         self._partitions = self._new_partitions(1)
-        self._partitions = self._new_partitions((yield from self._counted()))
+        self._partitions = self._new_partitions(self._run(self._counted()))
         runs: list[tuple[Partition, Calls[Any]]] = [(each, each.opening()) for each in self._partitions]
-        good((yield from together(runs)))
+        good(self._run(together(runs)))
 
     def examine(self) -> Examined:
         """What the nodes and partitions report, each thing once. Makes nothing."""
@@ -175,6 +170,9 @@ class ClusterStore:
 
     def _new_partitions(self, count: int) -> list[Partition]:
         return [Partition(self.url, self.prefix(at), self._scripts, self._denial) for at in range(count)]
+
+    async def aopen(self) -> None:
+        await to_thread.run_sync(self.open)
 
     def close(self) -> None:
         self._link.close()
