@@ -62,7 +62,7 @@ async def _look(coordinator: bp.Coordinator, told: Callable[[bp.Job[object]], Aw
 
     turn = [await coordinator.submit("one", Order(), thread="mine", on_busy="queue") for _ in range(2)]
     has = f"its thread 'mine', which job {first.id} has until it ends (working at one)"
-    assert [await told(job) for job in turn] == [has, f"{has} (1 more in line before it)"]
+    assert {await told(job) for job in turn} == {has, f"{has} (1 more in line before it)"}
 
     rated = await coordinator.submit("rated", Order())
     await reached(rated, bp.JobState.WORKING)
