@@ -28,7 +28,8 @@ def workers_of(store: Store) -> list[WorkerInfo]:
 
 
 def has_newer(store: Store, queue: str, worker: str) -> bool:
-    """Whether a live worker that takes from the queue began later than that one."""
+    """Whether a live worker that takes from the queue began later than that one, by their hosts' clocks. (If those are
+    wrong, the job is parked by another worker, or tried by one more. No promise rests on it.)"""
     return any(began(each.id) > began(worker) for each in serving(_counted(store, [queue]), [queue]))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import anyio
@@ -69,18 +71,19 @@ def serve(
         settings.check_strength(f"--host {host} is open to other machines")
     elif settings.root_path:
         settings.check_strength(f"--root-path {root_path} says that a proxy lets others in")
-    new = missing_file(store)
-
-    def started(kept: str, url: str) -> None:
-        page = f"{url}{settings.root_path}/ui/"
-        if as_json:
-            about = {"url": url, "page": page, "store": kept, "token": made or None, "new": new is not None}
-            print_json(about, indent=None)
-        else:
-            typer.echo(f"serving {kept} on {url}" + (f", with the token {made}" if made else ""))
-            typer.echo(f"its page: {page}")
-            if new is not None:
-                typer.echo(f"the store {new} is new: start a worker on it, or use another --store or BATONPASS_URL")
-
+    started = partial(_started, settings.root_path, made, missing_file(store), as_json)
     log_lines(as_json, namespace_of(store, namespace))
     anyio.run(run, opened(store, namespace, begins=True), place, settings, started)
+
+
+def _started(root: str, token: str, new: Path | None, as_json: bool, kept: str, url: str) -> None:
+    """Say where the service is, with its token if that was made here, and whether its store is new."""
+    page = f"{url}{root}/ui/"
+    if as_json:
+        about = {"url": url, "page": page, "store": kept, "token": token or None, "new": new is not None}
+        print_json(about, indent=None)
+        return
+    typer.echo(f"serving {kept} on {url}" + (f", with the token {token}" if token else ""))
+    typer.echo(f"its page: {page}")
+    if new is not None:
+        typer.echo(f"the store {new} is new: start a worker on it, or use another --store or BATONPASS_URL")
