@@ -117,6 +117,13 @@ def _told_nobody(*arguments: object) -> str:
     return complaints[0]
 
 
+def _made(file: Path) -> None:
+    """A store's file, and nobody who has it open: SQLite's two other files are gone."""
+    store = SqliteStore(str(file), "default")
+    store.open()
+    store.close()
+
+
 @pytest.fixture
 def open_folder(tmp_path: Path) -> Path:
     """A folder that every user may look into."""
@@ -129,18 +136,16 @@ def open_folder(tmp_path: Path) -> Path:
 
 
 def test_a_read_only_file(open_folder: Path) -> None:
-    SqliteStore(str(open_folder / "store.db"), "default").open()
-    open_folder.chmod(0o777)
-    for file in open_folder.iterdir():
-        file.chmod(0o444)
     file = open_folder / "store.db"
+    _made(file)
+    open_folder.chmod(0o777)
+    file.chmod(0o444)
     assert _told_nobody(open_folder).startswith(f"{file} can't be opened: this user may not read and write {file}, ")
 
 
 def test_a_read_only_folder(open_folder: Path) -> None:
-    SqliteStore(str(open_folder / "store.db"), "default").open()
-    for file in open_folder.iterdir():
-        file.chmod(0o666)
+    _made(open_folder / "store.db")
+    (open_folder / "store.db").chmod(0o666)
     open_folder.chmod(0o555)
     told = _told_nobody(open_folder)
     assert f"store.db can't be opened: this user may not write in {open_folder}, where SQLite keeps two more" in told
@@ -159,7 +164,7 @@ def test_a_log_of_another_user(open_folder: Path) -> None:
 def test_a_folder_that_is_closed_to_this_user(open_folder: Path) -> None:
     closed = open_folder / "closed"
     closed.mkdir()
-    SqliteStore(str(closed / "store.db"), "default").open()
+    _made(closed / "store.db")
     closed.chmod(0)
     told = _told_nobody(open_folder, "closed/store.db")
     closed.chmod(0o700)
