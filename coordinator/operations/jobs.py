@@ -14,8 +14,11 @@ from ..rows import BEHIND, LATE, NEVER, JobRow, OutcomeRow, ThreadRow
 
 # After so many deaths of workers in one hop, the job is parked: enough to survive a bad deploy, few enough to end.
 POISON = 10
-# After so many, it may be the job that kills them: it does not go ahead of others any more.
+# After so many, it may be the job that kills them, or a lack of memory: it waits before the next one, in ms, twice as
+# long each time. So ten deaths take two minutes.
 SUSPECT = 3
+FIRST_WAIT = 1_000
+LONGEST_WAIT = 60_000
 # Also in lua/lib/job.lua.
 OVERDUE = {"expired": "no worker started it before it expired", "deadline": "it did not end before its deadline"}
 
@@ -72,15 +75,17 @@ def go_ahead(records: Records, row: JobRow, kind: str, **fields: object) -> None
 
 
 def take_back(records: Records, row: JobRow, kind: str, how: str, **fields: object) -> None:
-    """Make a job deliverable again whose worker was lost. Parks it if its workers keep dying. `how` says how this one
-    was lost: often the only hint at why."""
+    """Make a job deliverable again whose worker was lost, now or later. Parks it if its workers keep dying. `how` says
+    how this one was lost: often the only hint at why. Its counterpart in Lua is in lua/lib/deaths.lua."""
     row.crashes += 1
     if row.crashes >= POISON:
         row.error = f"{row.crashes} workers died or went silent while they ran this hop; the last: {how}"
         end(records, row, "failed", "poison")
         emit(records, kinds.FAILED, row, reason="poison", error=row.error)
     elif row.crashes >= SUSPECT:
-        enqueue(records, row, kind, **fields)
+        row.state, row.reason, row.error = "submitted", "retry_at", how
+        row.due = records.now + min(FIRST_WAIT * 2 ** (row.crashes - SUSPECT), LONGEST_WAIT)
+        emit(records, kind, row, due=row.due, **fields)
     else:
         go_ahead(records, row, kind, **fields)
 

@@ -51,14 +51,14 @@ def _drop_expired(records: Records, limit: int) -> None:
 
 
 def _take_back(records: Records, row: JobRow) -> int:
-    """Make a delivery ready whose lease has expired. Parks it if its workers keep dying."""
+    """Take back a delivery whose lease has expired. Returns how many became ready or ended."""
     worker, token = row.worker, row.token
     close(row, "expired")
     how = f"worker {worker} let its lease expire"
     take_back(records, row, kinds.LEASE_EXPIRED, how, worker=worker, token=token)
     free_slot(records, row)
     store(records, row)
-    return 1
+    return int(not row.due)
 
 
 def _wake(records: Records, row: JobRow) -> int:

@@ -12,7 +12,7 @@ import msgpack
 
 from ...contracts.names import digest
 from .. import commands as c
-from ..operations.jobs import POISON, SUSPECT
+from ..operations.jobs import FIRST_WAIT, LONGEST_WAIT, POISON, SUSPECT
 from ..rows import Delivery, JobRow, KeptJob, LaneRow, OutcomeRow
 from .wire_checkpoints import checkpoint_args, checkpoint_row, fence_args
 from .wire_values import Arg, flat, pairs, read_text, told, unpacked
@@ -26,7 +26,7 @@ _ALWAYS = {
 _OF_CHILDREN = {"brood", "number"}
 _OF_PARENTS = {"children", "need", "spare", "done", "lost"}
 _USUAL = c.Terms()
-_DEATHS = (SUSPECT, POISON)
+_DEATHS = (SUSPECT, POISON, FIRST_WAIT, LONGEST_WAIT)
 
 # building
 
@@ -95,7 +95,7 @@ def fail_args(m: c.Fail) -> list[Arg]:
 
 def release_args(m: c.Release) -> list[Arg]:
     """As release.lua takes it."""
-    return [*fence_args(m.fence), m.crash, int(m.aside), *_DEATHS, int(m.cut_off)]
+    return [*fence_args(m.fence), m.crash, int(m.aside), int(m.cut_off), *_DEATHS]
 
 
 def suspend_args(m: c.Suspend) -> list[Arg]:

@@ -11,7 +11,7 @@ import pytest
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.blobs import seal_blob
-from batonpass.coordinator.operations.jobs import SUSPECT
+from batonpass.coordinator.operations.jobs import FIRST_WAIT, SUSPECT
 from batonpass.coordinator.rows import Delivery
 from tests.harness.bench import MINUTE, Bench, fence_of, new_target
 from tests.harness.children import Family
@@ -119,7 +119,7 @@ def test_they_are_first_in_first_out_among_themselves(bench: Bench) -> None:
 
 @pytest.mark.parametrize("dies", ["its process", "its worker"])
 def test_who_may_be_what_kills_workers_waits_for_its_turn(bench: Bench, dies: str) -> None:
-    """A deploy on which every job dies parks none of them before all have tried."""
+    """It may be a deploy on which every job dies, or a machine without memory: it waits, and then behind the others."""
     job = bench.submit()
     others = [bench.submit() for _ in range(2)]
     for deaths in range(1, SUSPECT + 1):
@@ -127,6 +127,11 @@ def test_who_may_be_what_kills_workers_waits_for_its_turn(bench: Bench, dies: st
         assert fence.job_id == job
         AHEAD["crashed" if dies == "its process" else "lease expired"](bench, fence)
         assert bench.job(job).crashes == deaths
+    row = bench.job(job)
+    assert (row.state, row.reason, row.due) == ("submitted", "retry_at", bench.clock.now + FIRST_WAIT)
+    assert bench.do(c.Events(subject=job))[-1].fields["due"] == str(row.due)
+    bench.clock.advance(FIRST_WAIT)
+    assert bench.do(c.Reap()).moved == 1
     assert ids(bench.claim(9)) == [*others, job]
 
 

@@ -112,7 +112,7 @@ def test_what_was_spent_is_told_whatever_ends_a_child(bench: Bench, *, handed_of
     if not handed_off:
         bench.do(c.Release(fence_of(poisoned), "it died"))
     while bench.state(poisoned.job.id)[0] != "failed":
-        bench.do(c.Release(bench.take(), "it died"))
+        bench.do(c.Release(bench.take_again(poisoned.job.id), "it died"))
     bench.do(c.Fail(fence_of(failed), "boom", "attempts", spent=b"more"))
     bench.do(c.Fail(fence_of(rejected), "no", "rejected", state="rejected"))
     assert [(row.state, row.reason, row.result) for row in family.outcomes()] == [
@@ -198,8 +198,7 @@ def test_a_child_that_dies_for_good(bench: Bench) -> None:
     family.spawn()
     for _ in range(10):
         assert bench.state(family.parent) == ("working", "waiting_children")
-        [delivery] = bench.claim(lease=1)
-        assert delivery.job.id == family.ids[0]
+        assert bench.take_again(family.ids[0], lease=1).job_id == family.ids[0]
         bench.clock.advance(2)
         bench.do(c.Reap())
     row = bench.job(family.parent)

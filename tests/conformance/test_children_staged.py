@@ -38,8 +38,8 @@ def test_they_are_not_made_if_the_same_look_ends_the_fan_out(bench: Bench) -> No
     bench.do(c.Stage(family.fence, 0, family.children[1:]))
     family.spawn(given=1)
     for _ in range(POISON - 1):
-        bench.do(c.Release(bench.take(), "it died"))
-    bench.take(lease=MINUTE)
+        bench.do(c.Release(bench.take_again(family.ids[0]), "it died"))
+    bench.take_again(family.ids[0], lease=MINUTE)
     bench.clock.advance(MINUTE)
     assert bench.do(c.Reap()).moved == 1
     assert bench.state(family.ids[0]) == ("failed", "poison")

@@ -79,7 +79,7 @@ def test_and_what_a_store_quotes_in_its_own_words(bench: Bench) -> None:
         for death in range(POISON):
             ours.do(c.Release(killer, crash=f"it gave up: {_SECRET}"))
             if death < POISON - 1:
-                killer = ours.take()
+                killer = ours.take_again(killer.job_id)
         ours.clock.advance(2_000)
         ours.do(c.Reap())
         assert ours.job(late.job_id).error == f"it did not end before its deadline; its last error: {_SECRET}"

@@ -33,12 +33,26 @@ def test_what_was_given_back_does_not_count_as_a_crash(bench: Bench) -> None:
     assert bench.job(fence.job_id).crashes == 0
 
 
+def test_from_the_third_on_it_waits_twice_as_long_each_time(bench: Bench) -> None:
+    """Ten deaths in a second would park every job of a machine that is short of memory for a moment."""
+    fence, waits = bench.start(), []
+    for _ in range(POISON - 1):
+        bench.do(c.Release(fence, HOW))
+        row = bench.job(fence.job_id)
+        waits.append(row.due - bench.clock.now if row.due else 0)
+        assert (row.reason, row.error) == (("retry_at", HOW) if row.due else ("ready", ""))
+        bench.clock.advance(waits[-1])
+        bench.do(c.Reap())
+        fence = bench.take()
+    assert waits == [0, 0, *(1_000 * each for each in (1, 2, 4, 8, 16, 32, 60))]
+
+
 def test_a_job_that_kills_its_processes_is_parked(bench: Bench) -> None:
     fence = bench.start()
     for crashes in range(1, POISON):
         bench.do(c.Release(fence, HOW))
         assert bench.job(fence.job_id).crashes == crashes
-        fence = bench.take()
+        fence = bench.take_again(fence.job_id)
     bench.do(c.Release(fence, HOW))
     row = bench.job(fence.job_id)
     assert (row.state, row.reason, row.crashes, row.lease) == ("failed", "poison", POISON, "")

@@ -135,7 +135,7 @@ def test_a_job_that_kills_its_workers_is_parked(bench: Bench) -> None:
         bench.clock.advance(MINUTE)
         bench.do(c.Reap())
         assert bench.job(fence.job_id).crashes == crashes
-        fence = bench.take(lease=MINUTE, worker=f"w{crashes + 1}")
+        fence = bench.take_again(fence.job_id, lease=MINUTE, worker=f"w{crashes + 1}")
     bench.clock.advance(MINUTE)
     assert bench.do(c.Reap()).moved == 1
     row = bench.job(fence.job_id)

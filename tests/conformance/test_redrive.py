@@ -260,7 +260,7 @@ def test_a_dead_letter_with_a_newer_releases_reason_is_listed(bench: Bench) -> N
 def test_a_poisoned_job_is_one(bench: Bench) -> None:
     job_id = bench.submit()
     while bench.job(job_id).state != "failed":
-        bench.claim(lease=1)
+        bench.take_again(job_id, lease=1)
         bench.clock.advance(2)
         bench.do(c.Reap())
     assert dead(bench) == [job_id]

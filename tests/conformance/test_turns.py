@@ -17,15 +17,17 @@ WAITS = ("submitted", "thread_busy")
 def crash(bench: Bench, fence: c.Fence) -> None:
     for _ in range(POISON - 1):
         bench.do(c.Release(fence, "it died"))
-        fence = bench.take()
+        fence = bench.take_again(fence.job_id)
     bench.do(c.Release(fence, "it died"))
 
 
 def fall_silent(bench: Bench, fence: c.Fence) -> None:
-    for _ in range(POISON):
+    for _ in range(POISON - 1):
         bench.clock.advance(MINUTE)
         bench.do(c.Reap())
-        bench.claim()
+        bench.take_again(fence.job_id)
+    bench.clock.advance(MINUTE)
+    bench.do(c.Reap())
 
 
 ENDS: dict[str, Callable[[Bench, c.Fence], object]] = {

@@ -153,6 +153,11 @@ class Bench:
         [delivery] = self.claim(**more)
         return fence_of(delivery)
 
+    def take_again(self, job_id: str, **more: Any) -> c.Fence:
+        """Claim a job whose worker died, at once, even if it has to wait because many have."""
+        self.do(c.RunNow(job_id))
+        return self.take(**more)
+
     def start(self, agent: str = "write", *, lease: int = MINUTE, worker: str = "w", **more: Any) -> c.Fence:
         """A new job, submitted and claimed."""
         job_id = self.submit(agent, **more)

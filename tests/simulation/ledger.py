@@ -13,7 +13,7 @@ from typing import Any
 
 from batonpass.contracts.errors import BatonpassError
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.operations.jobs import POISON
+from batonpass.coordinator.operations.jobs import FIRST_WAIT, LONGEST_WAIT, POISON, SUSPECT
 from batonpass.coordinator.records import Records
 from batonpass.coordinator.rows import CommitLine, Delivery
 from tests.model.growing import Growing
@@ -196,9 +196,8 @@ class Ledger(Known):
         elif isinstance(m, c.Spawn):
             self._spawn(job, m)
         elif isinstance(m, c.Release):
-            job.crashes += bool(m.crash)
-            if m.crash and job.crashes >= POISON:
-                self._end(job, "failed", "poison", now)
+            if m.crash:
+                self._lost(job, now)
             else:
                 job.make_ready()
         elif m.retry_in is None:
@@ -208,6 +207,19 @@ class Ledger(Known):
             job.attempt += 1
         if records.journal(job.id) != job.journal:
             raise Violation(f"job {job.id}: its journal is {records.journal(job.id)}, must be {job.journal}")
+
+    def _lost(self, job: Job, now: int) -> bool:
+        """A worker was lost. Tells whether the job is ready or has ended."""
+        job.crashes += 1
+        if job.crashes >= POISON:
+            self._end(job, "failed", "poison", now)
+        elif job.crashes >= SUSPECT:
+            wait = min(FIRST_WAIT * 2 ** (job.crashes - SUSPECT), LONGEST_WAIT)
+            job.state, job.reason, job.due = "submitted", "retry_at", now + wait
+            return False
+        else:
+            job.make_ready()
+        return True
 
     def _spawn(self, job: Job, m: c.Spawn) -> None:
         job.wait_for(m)
@@ -273,12 +285,7 @@ class Ledger(Known):
         for job in self.jobs.values():
             if 0 < job.lease_until <= now:
                 self.touch(job).let_go(f"expired {job.lease}")
-                job.crashes += 1
-                if job.crashes >= POISON:
-                    self._end(job, "failed", "poison", now)
-                else:
-                    job.make_ready()
-                moved += 1
+                moved += self._lost(job, now)
             elif 0 < job.due <= now and job.reason != "thread_busy":
                 asks = self.touch(job).state == "input_required"
                 job.overdue(now) if asks else job.make_ready()

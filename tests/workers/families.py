@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
+import batonpass as bp
 from tests.harness.waiting import wait_until
 
 from .processes import DEADLINE, Desk, WorkerProcess
@@ -38,6 +40,18 @@ def alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state not in "ZX"
+
+
+def insist(job: bp.SyncJob[Any]) -> None:
+    """Wait until the job has failed, and cut short the waits between the deaths of its workers."""
+
+    def has_failed() -> bool:
+        info = job.info()
+        if info.reason == "retry_at":
+            job.run_now()
+        return info.state == "failed"
+
+    wait_until(has_failed, timeout=DEADLINE, what=f"the end of job {job.id}")
 
 
 def wait_for_end(*pids: int) -> None:

@@ -17,7 +17,7 @@ from tests.harness.waiting import wait_until
 
 from .agents import Done, Task
 from .apart import app
-from .families import alive, serving_apart, times, wait_for_end, who
+from .families import alive, insist, serving_apart, times, wait_for_end, who
 from .processes import DEADLINE, Desk
 
 pytestmark = pytest.mark.timeout(240)
@@ -123,6 +123,7 @@ def test_a_job_that_kills_its_processes_is_parked(desk: Desk) -> None:
     serving_apart(desk, "dies,pid", "--lease", "60")
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit("dies", Task(), returns=Done)
+        insist(job)
         with pytest.raises(bp.JobFailed) as failed:
             job.result(timeout=DEADLINE)
         assert failed.value.reason == "poison"

@@ -10,7 +10,7 @@ import batonpass as bp
 from batonpass.coordinator.operations.jobs import POISON, SUSPECT
 
 from .agents import Done, Task
-from .families import serving_apart, times, wait_for_end
+from .families import insist, serving_apart, times, wait_for_end
 from .processes import DEADLINE, Desk, WorkerProcess
 from .quarantined import app
 
@@ -36,6 +36,7 @@ def test_a_job_that_kills_its_workers_is_parked_alone(desk: Desk) -> None:
             (desk.folder / "kill now").unlink()
         desk.open_gate("kill now")
         last = serving(desk, "kills,waits")
+        insist(killer)
         with pytest.raises(bp.JobFailed) as failed:
             killer.result(timeout=DEADLINE)
         assert failed.value.reason == "poison"

@@ -1,17 +1,18 @@
 -- Ends overdue jobs, takes back expired leases, makes due timers ready, makes staged children, cancels children that
 -- nobody waits for, frees expired checkpoints and items, and records a worker's presence.
 -- KEYS prefix
--- ARGV limit of each, '1' or '0' to leave expired leases to their holders, deaths of workers from which on a job goes
---      ahead of others no more, deaths that park it, presence ms or '0', '1' if lines move before their time, worker,
---      its queues
+-- ARGV limit of each, '1' or '0' to leave expired leases to their holders, deaths of workers from which on a job waits,
+--      deaths that park it, ms of the first wait, ms of the longest, presence ms or '0', '1' if lines move before their
+--      time, worker, its queues
 -- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
---@ uses clock record thread job retry asking children parts places free own forget items
-local limit, suspect, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+--@ uses clock record thread job retry asking children parts places free own forget items deaths
+local limit, presence = tonumber(ARGV[1]), tonumber(ARGV[7])
+local limits = { tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]) }
 local now = now_ms()
 local late = redis.call('ZRANGEBYSCORE', LIMITS, '-inf', num(now), 'LIMIT', 0, limit)
 local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, ARGV[2] == '1' and limit or 0)
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, limit)
-local gates = redis.call('ZRANGEBYSCORE', GATES, '-inf', ARGV[6] == '1' and '+inf' or num(now), 'LIMIT', 0, limit)
+local gates = redis.call('ZRANGEBYSCORE', GATES, '-inf', ARGV[8] == '1' and '+inf' or num(now), 'LIMIT', 0, limit)
 local opening = redis.call('ZRANGE', P .. 'opening', 0, limit - 1)
 local closing = redis.call('ZRANGE', P .. 'closing', 0, limit - 1)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
@@ -49,7 +50,7 @@ local function left_of(ids)
   return ipairs(left)
 end
 
-local filled, joined, parked = {}, {}, 0
+local filled, joined, returned = {}, {}, 0
 local function join(queues)
   for _, queue in ipairs(queues) do
     joined[#joined + 1] = queue
@@ -68,22 +69,16 @@ for _, id in ipairs(late) do
 end
 for _, id in left_of(expired) do
   local job = read_ending(id, 'worker', 'token', 'lease', 'crashes')
-  local crashes, queue = tonumber(job.crashes) + 1, job.queue
   job.closed = 'expired ' .. job.lease
-  if crashes >= poison then
-    join(park_poisoned(id, job, num(crashes), 'worker ' .. job.worker .. ' let its lease expire', now))
-    parked = parked + 1
-  else
-    close(id, job.closed, num(now), 'crashes', num(crashes))
-    local back = crashes < suspect and go_ahead or enqueue
-    back(id, queue)
-    filled[#filled + 1] = queue
+  local how = 'worker ' .. job.worker .. ' let its lease expire'
+  local queues, moved = take_back(id, job, limits, how, now, 'batonpass.lease.expired')
+  returned = returned + moved
+  join(queues)
+  if queues[1] == job.queue then
     -- The worker that waits first may be the frozen one, and would swallow a single wake-up.
-    for _ = 2, math.min(redis.call('ZCARD', P .. 'p:' .. queue), 8) do
-      redis.call('RPUSH', P .. 'w:' .. queue, '1')
+    for _ = 2, math.min(redis.call('ZCARD', P .. 'p:' .. job.queue), 8) do
+      redis.call('RPUSH', P .. 'w:' .. job.queue, '1')
     end
-    emit_job(id, 'batonpass.lease.expired', job.agent, job.hop, 'worker', job.worker, 'token', job.token)
-    joined[#joined + 1] = leave_lane(id, job.slot, now)
   end
 end
 for _, id in left_of(due) do
@@ -148,14 +143,14 @@ for _, member in ipairs(lapsed) do
   drop_item(member)
 end
 if presence > 0 then
-  for q = 8, #ARGV do
+  for q = 10, #ARGV do
     local key = P .. 'p:' .. ARGV[q]
-    redis.call('ZADD', key, num(now + presence), ARGV[7])
+    redis.call('ZADD', key, num(now + presence), ARGV[9])
     redis.call('ZREMRANGEBYSCORE', key, '-inf', num(now))
     redis.call('PEXPIRE', key, math.max(presence, redis.call('PTTL', key)))
   end
 end
-local moved = #late + #filled + parked
+local moved = #late + #filled + returned
 for _, queue in ipairs(joined) do
   filled[#filled + 1] = queue
 end

@@ -322,14 +322,6 @@ local function end_canceled(id, fields, successor)
   return filled
 end
 
--- Ends a job whose workers keep dying. `how` says how the last one was lost. Returns as `finish`.
-local function park_poisoned(id, fields, crashes, how, now)
-  local text = crashes .. ' workers died or went silent while they ran this hop; the last: ' .. how
-  local filled = finish(id, fields, 'failed', 'poison', num(now), 'error', text, 'crashes', crashes)
-  emit_job(id, 'batonpass.job.failed', fields.agent, fields.hop, 'reason', 'poison', 'error', text)
-  return filled
-end
-
 -- Ends a job that has expired or is past its deadline, whoever holds it. Returns as `finish`.
 local function fail_late(id, now)
   local fields = read_ending(id, 'error')
