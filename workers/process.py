@@ -9,8 +9,9 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from threading import Timer
 from types import FrameType
 
@@ -21,6 +22,7 @@ from ..contracts.app import App
 from ..contracts.errors import BatonpassError
 from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
+from .alive import shown_alive
 from .children.settings import ChildSettings
 from .copies import let_signals_end_copies
 from .single import alone
@@ -53,12 +55,14 @@ async def serve(
     children: ChildSettings | None = None,
     sources: Sources | None = None,
     most_left: int = 0,
+    alive_file: Path | None = None,
 ) -> bool:
     """Run a worker until SIGTERM, SIGINT or SIGHUP.
 
     Returns whether to restart, because a source file has changed or `most_left` threads are left behind (0: no limit).
     The first signal, or one of these reasons, starts a drain: running deliveries are given back at their next
-    checkpoint, and after `grace` seconds at once. A second SIGTERM or SIGINT gives them back at once.
+    checkpoint, and after `grace` seconds at once. A second SIGTERM or SIGINT gives them back at once. `alive_file` is
+    touched every few seconds while the worker serves.
     """
     gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
     async with connect(url, namespace=namespace, app=app) as coordinator:
@@ -77,7 +81,8 @@ async def serve(
         try:
             await worker.prepare()
             with alone():
-                await _run(worker, orders, grace, sources)
+                async with shown_alive(alive_file) if alive_file else nullcontext():
+                    await _run(worker, orders, grace, sources)
         finally:
             await worker.close()
             send_spans(app.tracer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import anyio
@@ -44,6 +45,10 @@ def worker(
     reload: Annotated[bool, typer.Option("--reload", help="Restart when a .py file below this folder changes")] = (
         False
     ),
+    alive_file: Annotated[
+        Path | None,
+        typer.Option(help="Touch this file every 5 s while the worker serves, for a probe", dir_okay=False),
+    ] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
@@ -59,7 +64,7 @@ def worker(
 
     def run(sources: Sources | None = None) -> bool:
         serving = partial(serve, find_app(app), store, namespace=namespace, agents=names, concurrency=concurrency)
-        more = {"children": children, "sources": sources, "most_left": threads_left}
+        more = {"children": children, "sources": sources, "most_left": threads_left, "alive_file": alive_file}
         with at_last(), ending_at_once():
             return anyio.run(partial(serving, **times, **more), backend_options=STEADY)
 
