@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
+from batonpass.cli.serve import serve
 from batonpass.examples.incident_desk.app import app
 from tests.house.tree import PYPROJECT, ROOT
 
@@ -53,7 +56,7 @@ def test_the_log_that_is_shown_is_there(services: dict[str, Any]) -> None:
 
 
 def test_every_agent_of_the_demo_has_a_worker_with_its_framework(services: dict[str, Any]) -> None:
-    workers = {name: service for name, service in services.items() if name != "redis"}
+    workers = {name: service for name, service in services.items() if name not in ("redis", "page")}
     served: set[str] = set()
     for name, worker in workers.items():
         command = worker["command"]
@@ -65,3 +68,22 @@ def test_every_agent_of_the_demo_has_a_worker_with_its_framework(services: dict[
         assert worker["depends_on"] == {"redis": {"condition": "service_healthy"}}
         assert worker["stop_grace_period"]
     assert served == {agent.name for agent in app}
+
+
+def test_the_page_is_there_if_asked_for_with_a_token(services: dict[str, Any], tmp_path: Path) -> None:
+    page = services["page"]
+    assert page["profiles"] == ["page"]
+    assert page["build"]["args"]["EXTRAS"] == "redis,http"
+    token = page["environment"]["BATONPASS_TOKEN"].replace("${BATONPASS_TOKEN:-}", "")
+    command = [
+        str(Path(sys.executable).parent / "batonpass"),
+        *page["command"],
+        "--store",
+        f"sqlite:///{tmp_path}/s.db",
+    ]
+    environment = {**os.environ, "BATONPASS_TOKEN": token}
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 2
+    assert "give --token or BATONPASS_TOKEN" in refused.stderr
+    shown = next(param.default for param in signature(serve).parameters.values() if param.name == "port")
+    assert page["ports"] == [f"127.0.0.1:{shown}:{shown}"]
