@@ -27,10 +27,12 @@ def workers_of(store: Store) -> list[WorkerInfo]:
     return live_workers(load, queues, [row.agent for row in store.call(Pauses())])
 
 
-def has_newer(store: Store, queue: str, worker: str) -> bool:
-    """Whether a live worker that takes from the queue began later than that one, by their hosts' clocks. (If those are
-    wrong, the job is parked by another worker, or tried by one more. No promise rests on it.)"""
-    return any(began(each.id) > began(worker) for each in serving(_counted(store, [queue]), [queue]))
+def has_other(store: Store, queue: str, worker: str, version: str) -> bool:
+    """Whether a live worker that takes from the queue may have other code: its app says another version, or it began
+    later than that one, by their hosts' clocks. (If those are wrong, the job is parked by another worker, or tried by
+    one more. No promise rests on it.)"""
+    found = serving(_counted(store, [queue]), [queue])
+    return any(each.version != version or began(each.id) > began(worker) for each in found)
 
 
 def _counted(store: Store, queues: Sequence[str]) -> Load:

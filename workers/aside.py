@@ -33,18 +33,21 @@ class Aside:
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
         self._pauses: dict[str, float] = {}
+        self.times = 0  # how often a delivery was left
 
     def put(self, queue: str) -> float:
         """Leave a queue alone. Returns for how many seconds."""
         now = time.monotonic()
+        self.times += 1
         if now >= self._until.get(queue, 0.0):  # several deliveries of one claim count once
             self._pauses[queue] = min(self._pauses.get(queue, _FIRST / 2) * 2, _LONGEST)
             self._until[queue] = now + self._pauses[queue]
         return self._pauses[queue]
 
     def take_back(self, queue: str) -> None:
-        """One of its deliveries could be read, so stop leaving the queue alone."""
-        if self._pauses:
+        """One of its deliveries could be read. If that is so for as long again as the queue was left alone, the next
+        pause is a short one. (One that can't be read may be in the midst of a hundred that can.)"""
+        if self._pauses and time.monotonic() >= self._until.get(queue, 0.0) + self._pauses.get(queue, 0.0):
             self._pauses.pop(queue, None)
             self._until.pop(queue, None)
 

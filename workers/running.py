@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -30,7 +31,7 @@ from ..coordinator.blobs import open_envelope
 from ..coordinator.book import Book
 from ..coordinator.coded.codec import MissingKey, Unproven
 from ..coordinator.commands import Command, Complete, Fail, HandOff, Restore, Sleep, Spawn, Suspend
-from ..coordinator.live_workers import has_newer
+from ..coordinator.live_workers import has_other
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
@@ -52,11 +53,11 @@ from .underway import AtWork, Underway
 
 T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
-# The journal's record of how often each worker has left a job to newer ones, and how often that may be. With the pauses
-# that the worker makes each time, newer ones have a minute.
-_LEFT, _LEAVES = "left", 4
-# The errors of code that may be older than that which began the job.
-_OLDER = (Outdated, Outgrown, ReplayMismatch)
+# The journal's record of how often each worker has left a job to others since it last came further, and how often that
+# may be. With the pauses that the worker makes each time, others have seven minutes.
+_LEFT, _LEAVES = "left", 10
+# The errors of code that may be another than that which began the job.
+_OTHER_CODE = (Outdated, Outgrown, ReplayMismatch)
 
 
 class Runner:
@@ -287,8 +288,14 @@ class Runner:
             return
         if isinstance(error, MissingKey | Unproven):
             await self._leave_to_others(about, row, f"can't read it: {error}")
-        elif isinstance(error, Outdated) and await self._has_newer(row):
-            await self._leave_to_others(about, row, f"can't read it, and a newer worker may: {error}")
+            return
+        try:
+            another = isinstance(error, Outdated) and await self._has_other(row)
+        except Unavailable as away:
+            _log.error("%s: given up until its lease expires: %s, and then: %s", about, error, away)
+            return
+        if another:
+            await self._leave_to_others(about, row, f"can't read it, and another worker may: {error}")
         else:
             await self._closing.fail(about, None, LeaseSession(self._store, Delivery(_bare(row), None)), error)
 
@@ -318,36 +325,37 @@ class Runner:
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise
-            if isinstance(single(error), _OLDER) and await self._may_leave(row, session):
-                await self._leave_to_others(about, row, f"does not go on with it, and a newer worker may: {error}")
-            else:
-                self.aside.take_back(row.queue)
-                await self._closing.fail(about, agent, session, single(error), row)
+            await self._failed(about, row, session, single(error))
         finally:
             session.trouble = None  # for threads of it that write on
             self._trouble.gave_up(row.lease)
             self._left.take(about, calls)
 
+    async def _failed(self, about: About, row: JobRow, session: LeaseSession, error: BaseException) -> None:
+        if isinstance(error, _OTHER_CODE):
+            try:
+                if await self._may_leave(row, session):
+                    await self._leave_to_others(about, row, f"does not go on with it, and another worker may: {error}")
+                    return
+            except Unavailable as away:
+                _log.error("%s: given up until its lease expires: %s, and then: %s", about, error, away)
+                return
+        self.aside.take_back(row.queue)
+        await self._closing.fail(about, self._app[row.agent], session, error, row)
+
     async def _may_leave(self, row: JobRow, session: LeaseSession) -> bool:
-        """Whether another live worker began later, and so may have newer code: in a rolling deploy that has the last
-        word. Each worker leaves a job a few times only, or two that each hope for the other would do so for ever."""
-        left: dict[str, int] = session.journal.get(_LEFT, {})
+        """Whether another live worker may have the code that goes on with it, as in a rolling deploy. If that takes
+        nothing, or does not either, the job must not be run in vain for ever."""
+        left: dict[str, int] = session.journal.get(_LEFT, {}) if row.closed.startswith("release ") else {}
         times = left.get(row.worker, 0)
-        if times >= _LEAVES:
+        if times >= _LEAVES or not await self._has_other(row):
             return False
-        if not await self._has_newer(row):
-            return False
-        try:
+        with suppress(Fenced, OverBudget):  # who ends the delivery is told so, too
             await session.arecord({_LEFT: {**left, row.worker: times + 1}})  # with what was spent
-        except BatonpassError:
-            return False
         return True
 
-    async def _has_newer(self, row: JobRow) -> bool:
-        try:
-            return await anyio.to_thread.run_sync(has_newer, self._store, row.queue, row.worker)
-        except BatonpassError:
-            return False
+    async def _has_other(self, row: JobRow) -> bool:
+        return await anyio.to_thread.run_sync(has_other, self._store, row.queue, row.worker, self._app.version)
 
     async def _end(self, about: About, session: LeaseSession, command: Command[None]) -> None:
         if self.done is not None:

@@ -40,6 +40,8 @@ def place_of(title: str) -> str:
 def taken(source: Checkpoint, values: Any) -> Any:
     """Edited values of a crew's state. Where a task's output has a class, the run that goes on makes its object of the
     text, so that the two agree: None in its place says so. `BadSetup` for outputs that can't be."""
+    if "tasks" not in dict_of(values):
+        return values
     before, after = (dict_of(dict_of(state).get("tasks")) for state in (source.state, values))
     titles = _finished(source)
     if after.keys() != set(titles):  # the run would look for what is missing, and never at what is new

@@ -28,6 +28,7 @@ class Score(BaseModel):
 
 SAID = {"score": 3}
 PLACE = "tasks.score{}"
+_TASKS = {"changes": ("tasks",), "append": ("tasks",), "state": ()}
 
 
 class Desk:
@@ -107,6 +108,25 @@ async def test_an_edit_that_leaves_out_an_output_or_adds_one_is_refused(tasks: A
             await job.result(timeout=20)
         with pytest.raises(bp.BadSetup, match=r"just the tasks that it has finished \('score'\)"):
             await coordinator.redrive(job.id, changes={"tasks": tasks})
+
+
+@pytest.mark.parametrize("edit", [{"changes": {"style": "short"}}, {"append": {"notes": ["short"]}}, {"state": {}}])
+async def test_an_edit_for_another_agent_need_not_name_them(edit: dict[str, Any], crews: Crews) -> None:
+    desk = Desk(crews, "raw")
+    got: list[bp.State] = []
+
+    @desk.app.agent("plain", accepts=bp.State, returns=Article)
+    async def plain(state: bp.State) -> Article:
+        got.append(state)
+        return Article(text="done")
+
+    async with serving(desk.app) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=20)
+        [finished] = await checkpoints(coordinator, job)
+        await (await coordinator.fork(finished.id, agent="plain", **edit)).result(timeout=20)
+    assert got[0].model_dump().keys() == {*edit.get("changes", ()), *edit.get("append", ()), *_TASKS[next(iter(edit))]}
 
 
 async def test_a_text_that_its_class_does_not_take_is_named_and_can_be_edited_again(crews: Crews) -> None:

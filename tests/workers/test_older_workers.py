@@ -11,6 +11,7 @@ import pytest
 from langgraph.types import interrupt
 
 import batonpass as bp
+from batonpass.coordinator.live_workers import has_other
 from batonpass.testing import asked
 from batonpass.workers import aside, claiming, running
 
@@ -53,7 +54,7 @@ async def test_it_leaves_a_newer_state_to_newer_ones(
             go.set()
             assert (await job.result(timeout=DEADLINE)).text == "yes at attempt 1, version 2"
         assert "job.failed" not in await kinds(coordinator, job)
-    assert "it can't read it, and a newer worker may: checkpoint" in caplog.text
+    assert "it can't read it, and another worker may: checkpoint" in caplog.text
     assert "this program is older: update it" in caplog.text
     assert ran == ["before"]
 
@@ -91,9 +92,9 @@ async def busy(app: bp.App, coordinator: bp.Coordinator) -> AsyncIterator[anyio.
         yield go
 
 
-async def left(caplog: pytest.LogCaptureFixture) -> None:
+async def left(caplog: pytest.LogCaptureFixture, times: int = 1) -> None:
     with anyio.fail_after(DEADLINE):
-        while "this worker leaves it to others" not in caplog.text:
+        while caplog.text.count("this worker leaves it to others") < times:
             await anyio.sleep(0.01)
 
 
@@ -102,7 +103,7 @@ class Asked(TypedDict):
     number: int
 
 
-def graphs(*added: str) -> bp.App:
+def graphs(*added: str, version: str = "") -> bp.App:
     """A release of the app whose graph has these nodes, which ask, before its last one."""
 
     def asks(state: Any) -> Any:
@@ -111,7 +112,7 @@ def graphs(*added: str) -> bp.App:
     def make() -> Any:
         return in_order(dict.fromkeys(added, asks) | {"last": lambda state: state}, Asked)
 
-    made = bp.App("graphs")
+    made = bp.App("graphs", version=version)
     made.langgraph("a", accepts=Ask, returns=Reply, leave=lambda result: Reply(text=result["text"]))(make)
     return made
 
@@ -171,26 +172,95 @@ async def test_the_newest_has_the_last_word(store_url: str) -> None:
                 await job.result(timeout=DEADLINE)
 
 
-async def test_it_does_not_leave_a_job_for_ever(store_url: str) -> None:
-    """If the newer worker takes nothing, for example. What each run has spent counts."""
+def counted(word: str, questions: int = 1) -> bp.App:
+    """A release of the app whose agent spends, and gives its step this argument, before it asks."""
 
-    def made(word: str) -> bp.App:
-        async def run(ask: Ask, ctx: bp.Context) -> Reply:
-            ctx.spend(tokens=10)
-            await ctx.step("say", str.lower, word)
-            await ctx.ask("and?")
-            return Reply(text="never")
+    async def run(ask: Ask, ctx: bp.Context) -> Reply:
+        ctx.spend(tokens=10)
+        await ctx.step("say", str.lower, word)
+        for number in range(questions):
+            await ctx.ask(f"{number}?")
+        return Reply(text=word)
 
-        return only(run)
+    return only(run)
 
-    newer = made("YES")
+
+@pytest.mark.capability("langgraph")
+async def test_the_newest_leaves_it_to_an_older_one_of_another_version(
+    store_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The node was removed: the workers of the older version, as long as there are any, finish what is in it."""
+    older, newer = graphs("added", version="1"), graphs(version="2")
+    async with bp.connect(store_url) as coordinator:
+        async with older.worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            await asked(job)
+        async with busy(older, coordinator) as go, newer.worker(coordinator):
+            await job.answer("yes")
+            await left(caplog)
+            go.set()
+            assert (await job.result(timeout=DEADLINE)).text == "yes"
+
+
+async def test_it_does_not_leave_a_job_for_ever(
+    store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the newer worker takes nothing, for example. What each run has spent counts. A redrive counts anew."""
+    monkeypatch.setattr(running, "_LEAVES", 3)
+    newer = counted("YES")
     async with bp.connect(store_url) as coordinator:
         async with newer.worker(coordinator):
             job = await coordinator.submit("a", Ask(), returns=Reply)
             await asked(job)
-        async with made("No").worker(coordinator), busy(newer, coordinator) as go:
+        async with counted("No").worker(coordinator), busy(newer, coordinator) as go:
             await job.answer("yes")
             with pytest.raises(bp.JobFailed, match="is recorded with other arguments"):
                 await job.result(timeout=DEADLINE)
+            assert (await job.info()).spent.tokens == 10 * (1 + running._LEAVES + 1)
+            await coordinator.redrive(job.id)
+            await left(caplog, running._LEAVES + 1)
             go.set()
-        assert (await job.info()).spent.tokens == 10 * (1 + running._LEAVES + 1)
+            assert (await job.result(timeout=DEADLINE)).text == "YES"
+
+
+async def test_a_job_that_comes_further_may_be_left_as_often_again(
+    store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_LEAVES", 1)
+    newer = counted("YES", questions=3)
+    async with bp.connect(store_url) as coordinator:
+        async with newer.worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            await asked(job)
+        async with counted("No").worker(coordinator):
+            for number in range(3):
+                async with busy(counted("YES", questions=3), coordinator) as go:
+                    await job.answer("yes")
+                    await left(caplog, number + 1)
+                    go.set()
+                    await (asked(job) if number < 2 else job.result(timeout=DEADLINE))
+
+
+async def test_a_store_that_does_not_tell_who_is_newer(
+    store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster, one node that is away is enough. It was a dead letter."""
+    newer, told = counted("YES"), []
+
+    def unsure(*about: Any) -> bool:
+        told.append(about)
+        if len(told) == 1:
+            raise bp.Unreachable("a node is away")
+        return has_other(*about)
+
+    monkeypatch.setattr(running, "has_other", unsure)
+    async with bp.connect(store_url) as coordinator:
+        async with newer.worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            await asked(job)
+        async with counted("No").worker(coordinator, lease=0.5), busy(newer, coordinator) as go:
+            await job.answer("yes")
+            await left(caplog)
+            go.set()
+            assert (await job.result(timeout=DEADLINE)).text == "YES"
+    assert "given up until its lease expires: " in caplog.text

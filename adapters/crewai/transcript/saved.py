@@ -49,7 +49,9 @@ def _crew(saved: Saved, native: dict[str, Any], earlier: Transcript) -> Transcri
     for kept in dict_of(native.get("outputs")).values():
         title = kept["task"]
         output = dict_of(tasks.get(title))
-        messages += _said(kept, output.get("raw", ""), told)
+        if "raw" not in output:  # a person gave another state in its place
+            continue
+        messages += _said(kept, output["raw"], told)
         done.append(Work(kind="task", name=title, output=output.get("pydantic") or output.get("json") or output["raw"]))
     return Transcript(messages=messages, completed=done)
 
