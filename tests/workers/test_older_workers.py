@@ -226,7 +226,8 @@ async def test_it_does_not_leave_a_job_for_ever(
 async def test_a_job_that_comes_further_may_be_left_as_often_again(
     store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_LEAVES", 1)
+    monkeypatch.setattr(running, "_LEAVES", 2)
+    monkeypatch.setattr(aside, "_FIRST", 0.3)  # so that the newer one has a second
     newer = counted("YES", questions=3)
     async with bp.connect(store_url) as coordinator:
         async with newer.worker(coordinator):
