@@ -1,5 +1,6 @@
 """Place writes: the format of what frameworks write at places. It is a checksum, then a description by the writer, then
-the packed value, or (if the value is in logs) its kind, its length in items, and the hash of its spans' bytes."""
+the packed value, or (if the value is in logs) its kind, its length in items, and the hash of its spans' bytes. A dict
+that is in several pieces of logs has `PIECES` as its kind, and says what `pieces_of` does in place of a length."""
 
 from __future__ import annotations
 
@@ -11,9 +12,13 @@ from ..contracts.codec import pack, pack_plain, unpack
 from ..contracts.errors import Corrupted
 from .coded.codec import check_open
 from .parts.body import value_of
+from .parts.nodes import Node, skeleton
+from .parts.spans import read_spans
+from .parts.stored import describe, put_in, read_parts
 from .rows import Write
 from .seals import content_hash
 
+PIECES = "p"
 _CHECK = 8
 _NAMED = 3
 
@@ -22,6 +27,31 @@ def close_write(about: list[Any]) -> bytes:
     """A write's data, made of only texts, numbers and bytes."""
     packed = pack_plain(about)
     return xxh3_64_digest(packed) + packed
+
+
+def pieces_of(node: Node) -> bytes:
+    """What a write says of a value whose parts are in logs."""
+    entries, _ = describe(node, None)
+    return pack_plain([skeleton(node), pack(entries)])
+
+
+def framed_spans(write: Write) -> list[bool]:
+    """Which spans of a write that was read hold its value in coded portions."""
+    about: list[Any] = unpack(write.data[_CHECK:])
+    if about[-_NAMED] != PIECES:
+        return [False] * len(write.bodies)
+    entries: list[Any] = unpack(unpack(about[1 - _NAMED])[1])
+    return [bool(framed) for _, _, _, _, pieces, _, *framed in entries for _ in range(pieces)]
+
+
+def _in_one(told: bytes, write: Write, where: str) -> Any:
+    held, entries = unpack(told)
+    roots = [unpack(held)]
+    for stored in read_parts(unpack(entries), read_spans(write.spans), write.bodies, roots):
+        if stored.part is None:
+            raise _damaged(where)
+        put_in(roots, stored)
+    return roots[0]
 
 
 def is_written(data: bytes) -> bool:
@@ -41,7 +71,7 @@ def open_write(write: Write, where: str) -> tuple[list[Any], Any]:
     body = b"".join(write.bodies)
     if content_hash(body) != digest:
         raise _damaged(where)
-    return about[:-_NAMED], value_of(kind, count, body)
+    return about[:-_NAMED], _in_one(count, write, where) if kind == PIECES else value_of(kind, count, body)
 
 
 def inlined(write: Write) -> Write:

@@ -11,7 +11,7 @@ from ..coded.codec import Codec
 from ..commands import Drop, Fence, Find, Freed, Places, Put, ReadSpans
 from ..parts.nodes import Base
 from ..parts.share import Sharing
-from ..parts.spans import Append, Span, read_spans
+from ..parts.spans import Span, read_spans
 from ..refusals import Ungrounded
 from ..rows import Place, PlaceRow, Write
 from ..snapshots import Draft, Opened, draft, open_row
@@ -25,8 +25,8 @@ _SHARING = tuple(Sharing)  # faster than iterating over the enumeration
 
 @dataclass(slots=True)  # not frozen: one is made with every put
 class Putting:
-    """What to put, and where. `parent` and `tip` are those of the command. `writes` is called with the new contents of
-    logs, so that writes can refer to them."""
+    """What to put, and where. `parent` and `tip` are those of the command. `writes` is called with what will be put,
+    so that writes can refer to its logs."""
 
     thread: str
     place: Place
@@ -36,14 +36,14 @@ class Putting:
     ttl: int = 0
     codec: Codec | None = None
     soon: bool = False
-    writes: Callable[[Sequence[Append]], Sequence[Write]] = field(default=lambda _: ())
+    writes: Callable[[Draft], Sequence[Write]] = field(default=lambda _: ())
 
 
 def put(putting: Putting, snapshot: Snapshot, base: Base | None) -> Call[Draft]:
     """Commit a checkpoint at its place. What it shares with `base` is not sent."""
     for sharing in _SHARING if base else _SHARING[-1:]:
         made = _draft(putting, snapshot, base, sharing)
-        writes = putting.writes(made.new.appends if putting.codec is None else ())
+        writes = putting.writes(made)
         try:
             yield Put(made.new, putting.parent, putting.tip, putting.fence, writes, putting.soon)
         except Ungrounded:

@@ -14,7 +14,7 @@ from .. import commands as c
 from ..following import afollow, follow
 from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
-from ..place_writes import is_written
+from ..place_writes import framed_spans, is_written
 from ..rows import (
     CheckpointRow,
     CommitLine,
@@ -290,7 +290,7 @@ def _item(codec: Codec, item: Any) -> Any:
         return replace(item, data=tried(codec, item.data, _streamed(item.job_id)))
     if isinstance(item, PlaceRow):
         about = partial(_written, item.checkpoint.thread, item.place.scope, item.place.key)
-        writes = [replace(write, data=_write(codec, write.data, about(write.name))) for write in item.writes]
+        writes = [_write(codec, write, about(write.name)) for write in item.writes]
         return PlaceRow(item.place, _checkpoint(codec, item.checkpoint), writes)
     if isinstance(item, c.GroupRow):
         return replace(item, about=tried(codec, item.about, _kept_with(item.name))) if item.about else item
@@ -305,9 +305,17 @@ def _batch(codec: Codec, batch: c.Batch) -> c.Batch:
     return replace(batch, rows=tuple(_item(codec, row) for row in batch.rows))
 
 
-def _write(codec: Codec, data: bytes, about: str) -> bytes:
+def _write(codec: Codec, write: Write, about: str) -> Write:
     """Unprotected data begins with a checksum, which may by chance look like protected data."""
-    return data if codec.plain and is_written(data) else tried(codec, data, about)
+    read = write if codec.plain and is_written(write.data) else replace(write, data=tried(codec, write.data, about))
+    if not read.bodies or not is_written(read.data):
+        return read
+    try:
+        found = zip(framed_spans(read), read_spans(read.spans), read.bodies, strict=False)
+        bodies = tuple(_unframed(codec, span, data) if framed else data for framed, span, data in found)
+    except (BadSetup, MissingExtra) as error:  # opening it will raise that
+        return replace(read, data=unread(error))
+    return replace(read, bodies=bodies)
 
 
 def _kept(codec: Codec, row: ItemRow) -> ItemRow:

@@ -12,7 +12,7 @@ from xxhash import xxh3_128
 
 from ...contracts.codec import pack, unpack
 from .body import value_of
-from .spans import Span
+from .spans import Span, cut
 
 Path: TypeAlias = tuple[Any, ...]
 
@@ -36,6 +36,11 @@ class Inline:
 
     packed: bytes
 
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+        return len(self.packed)
+
 
 @dataclass(slots=True)
 class Part:
@@ -56,6 +61,11 @@ class Part:
     tail: int = 0
 
     @property
+    def size(self) -> int:
+        """Its length in bytes."""
+        return self.length
+
+    @property
     def end(self) -> bytes:
         """The bytes that are in the checkpoint itself."""
         with memoryview(self.buffer) as whole, whole[self.length - self.tail : self.length] as mine:
@@ -73,6 +83,13 @@ class Part:
         """Whether this body is what the given bytes begin with, from `start` on."""
         with memoryview(self.buffer) as whole, whole[: self.length] as mine:
             return packed.startswith(mine, start)
+
+    def find(self, wanted: bytes) -> list[Span]:
+        """Where logs hold these bytes, as a piece of the body. Empty if none do."""
+        if self.framed:
+            return []
+        at = self.buffer.find(wanted, 0, self.length - self.tail)
+        return list(cut(self.spans, at, at + len(wanted))) if at >= 0 else []
 
     def grown(self, data: bytes, count: int, spans: list[Span], tail: int = 0) -> Part:
         """A longer part, of which the last `tail` bytes are in no log. They share the buffer, so that each byte is in
@@ -97,6 +114,11 @@ class Branch:
 
     children: dict[Any, Node] = field(default_factory=dict["Any", "Node"])
 
+    @property
+    def size(self) -> int:
+        """The length of what it holds in bytes, without its keys."""
+        return sum(child.size for child in self.children.values())
+
 
 Node: TypeAlias = Inline | Part | Branch
 
@@ -114,7 +136,7 @@ class Base:
     @property
     def size(self) -> int:
         """About how much memory it holds, in bytes."""
-        return sum(_size(node) for node in (self.state, self.native) if node)
+        return sum(node.size for node in (self.state, self.native) if node)
 
 
 def skeleton(node: Node) -> bytes:
@@ -162,9 +184,3 @@ def _map_header(count: int) -> bytes:
     if count < 16:
         return bytes([0x80 | count])
     return b"\xde" + count.to_bytes(2, "big") if count < 65_536 else b"\xdf" + count.to_bytes(4, "big")
-
-
-def _size(node: Node) -> int:
-    if isinstance(node, Branch):
-        return sum(_size(child) for child in node.children.values())
-    return node.length if isinstance(node, Part) else len(node.packed)

@@ -10,7 +10,7 @@ from xxhash import xxh3_128
 
 from .body import DICT, LIST, Body, item_ends
 from .nodes import Part
-from .spans import Append, Span, joined
+from .spans import Append, Span, cut, joined
 
 # A span takes space in every later checkpoint, so fewer bytes than this are written again rather than shared.
 _LEAST_RUN = 256
@@ -115,7 +115,7 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     kept = [run for run in runs if run.at >= 0]
     if not kept:
         return None
-    spans = [span for run in kept for span in _cut(base.spans, run.at, run.at + run.last - run.first)]
+    spans = [span for run in kept for span in cut(base.spans, run.at, run.at + run.last - run.first)]
     if len(spans) + len(runs) > max(16, len(data) // _PIECE) or len({span.log for span in spans}) > _MOST_LOGS:
         return None
     new = b"".join([data[run.first : run.last] for run in runs if run.at < 0])
@@ -178,18 +178,7 @@ def _laid_out(runs: list[_Run], spans: list[Span], added: Span | None) -> Iterat
     for run in runs:
         length = run.last - run.first
         if run.at >= 0:
-            yield from _cut(spans, run.at, run.at + length)
+            yield from cut(spans, run.at, run.at + length)
         elif added is not None:
             yield Span(added.log, added.first + used, added.first + used + length)
             used += length
-
-
-def _cut(spans: list[Span], first: int, last: int) -> Iterator[Span]:
-    """The spans of a body's bytes from `first` to `last`."""
-    at = 0
-    for span in spans:
-        size = span.last - span.first
-        begin, end = max(first - at, 0), min(last - at, size)
-        if begin < end:
-            yield Span(span.log, span.first + begin, span.first + end)
-        at += size

@@ -6,7 +6,7 @@ Stored in the commit line as text, `log:first:last,log:first:last`, which stores
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...contracts.errors import Corrupted
@@ -46,6 +46,26 @@ def read_spans(text: str) -> list[Span]:
             raise Corrupted(f"a checkpoint's spans can't be read: {part[:60]!r}")
         found.append(Span(matched[1], int(matched[2]), int(matched[3])))
     return found
+
+
+def found_in(appends: Iterable[Append], wanted: bytes) -> list[Span]:
+    """Where appended bytes hold these. Empty if none do."""
+    for append in appends:
+        at = append.data.find(wanted)
+        if at >= 0:
+            return [Span(append.log, append.at + at, append.at + at + len(wanted))]
+    return []
+
+
+def cut(spans: Iterable[Span], first: int, last: int) -> Iterator[Span]:
+    """The spans of the bytes from `first` to `last` of what these spans hold."""
+    at = 0
+    for span in spans:
+        size = span.last - span.first
+        begin, end = max(first - at, 0), min(last - at, size)
+        if begin < end:
+            yield Span(span.log, span.first + begin, span.first + end)
+        at += size
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:

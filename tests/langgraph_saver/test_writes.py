@@ -28,6 +28,7 @@ from batonpass.adapters.langgraph.saver import batching
 from batonpass.adapters.langgraph.saver.batching import Batch, Batching
 from batonpass.coordinator.coded.codec import Codec
 from batonpass.coordinator.commands import Find
+from batonpass.coordinator.parts.body import Body
 
 pytestmark = pytest.mark.capability("langgraph")
 
@@ -174,7 +175,7 @@ def test_only_so_many_bytes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(batching, "_BYTES", 250)
     some = Batching()
     for number in range(4):
-        write = PackedWrite("a0", "", "c", wrapped=False, packed=b"x" * 100, count=1, items=0)
+        write = PackedWrite("a0", "", "c", wrapped=False, body=Body("v", 1, b"x" * 100, 0))
         batch = Batch((f"t{number}", "", "c"), [write, write])
         with some.leaving(batch):
             pass

@@ -101,6 +101,11 @@ class Record:
         return {name for name, value in self._named() if wrapper.wrap(value, name) is not value}
 
     @property
+    def channels(self) -> Collection[str]:
+        """Those that its state has."""
+        return self._visible.keys()
+
+    @property
     def keeps_deltas(self) -> bool:
         """Whether it has the whole value of a delta channel."""
         return bool(self._deltas)

@@ -12,9 +12,11 @@ from langgraph.constants import START
 
 from ....contracts.codec import pack, try_pack, unpack
 from ....contracts.errors import Corrupted
-from ....coordinator.parts.body import LIST, OTHER, body_of
-from ....coordinator.parts.spans import Append, Span, write_spans
-from ....coordinator.place_writes import close_write, open_write
+from ....coordinator.parts.body import DICT, Body, body_of
+from ....coordinator.parts.nodes import Branch, Node, Part, parts
+from ....coordinator.parts.nodes import value as value_of
+from ....coordinator.parts.spans import Append, found_in, write_spans
+from ....coordinator.place_writes import PIECES, close_write, open_write, pieces_of
 from ....coordinator.rows import CheckpointRow, Write
 from ....coordinator.seals import content_hash
 from ....coordinator.snapshots import open_row
@@ -26,6 +28,7 @@ from .compact import large_path, read_name, small_path, write_name
 # A shorter value is stored as it is: a reference would not be much shorter.
 _LEAST = 160
 _NOTHING = pack(None)
+_NO_BODY = body_of(None, _NOTHING)
 
 
 @dataclass(slots=True)
@@ -37,9 +40,12 @@ class PackedWrite:
     path: str
     channel: str
     wrapped: bool
-    packed: bytes
-    count: int
-    items: int
+    body: Body
+
+    @property
+    def packed(self) -> bytes:
+        """The value, packed."""
+        return self.body.packed
 
     @property
     def again(self) -> bool:
@@ -52,25 +58,38 @@ class PackedWrite:
             return Write(self.name, _leading_on(self.path, self.channel), again=self.again)
         return self._closed([self.packed])
 
-    def reference(self, appends: Sequence[Append], given: bytes) -> Write | None:
+    def reference(self, appends: Sequence[Append], given: bytes, value: Node | None) -> Write | None:
         """The write, with a reference to a checkpoint that has the bytes of its value. None if there is none. `given`
-        is the native part of the checkpoint on which its task ran, if that has a run's input."""
+        is the native part of the checkpoint on which its task ran, if that has a run's input. `value` is what the
+        channel has after it: what was written, or more."""
         if len(self.packed) < _LEAST:
             return None
         at = given.find(packed_name(self.channel) + self.packed)
         if at >= 0:
             last = at + len(packed_name(self.channel)) + len(self.packed)
             return self._closed([[last - len(self.packed), last, content_hash(self.packed)], _NOTHING])
-        wanted = self.packed[self.items :]
-        if len(wanted) < _LEAST:
+        if isinstance(value, Branch) or (isinstance(value, Part) and value.framed):
+            return self._in_pieces(value)
+        wanted = self.packed[self.body.start :]
+        spans = found_in(appends, wanted) or (value.find(wanted) if isinstance(value, Part) else None)
+        if len(wanted) < _LEAST or not spans:
             return None
-        for append in appends:
-            at = append.data.find(wanted)
-            if at >= 0:
-                span = Span(append.log, append.at + at, append.at + at + len(wanted))
-                kind = LIST if self.items else OTHER
-                return self._closed([kind, self.count, content_hash(wanted)], write_spans([span]))
-        return None
+        return self._closed([self.body.kind, self.body.count, content_hash(wanted)], write_spans(spans))
+
+    def _in_pieces(self, value: Branch | Part) -> Write | None:
+        if not self._is(value):
+            return None
+        found = [part for _, part in parts(value)]
+        held = content_hash(b"".join([part.body[: part.length - part.tail] for part in found]))
+        spans = [span for part in found for span in part.spans]
+        return self._closed([PIECES, pieces_of(value), held], write_spans(spans)) if spans else None
+
+    def _is(self, value: Branch | Part) -> bool:
+        body = self.body
+        if isinstance(value, Part):
+            same = (value.kind, value.count, value.length) == (body.kind, body.count, len(body))
+            return same and value.begins(body.packed, body.start)
+        return body.kind == DICT and value.size <= len(self.packed) and pack(value_of(value)) == self.packed
 
     def _closed(self, value: list[Any], spans: str = "") -> Write:
         about = [small_path(self.path), self.channel, self.wrapped, *value]
@@ -95,18 +114,14 @@ def pack_writes(written: Sequence[tuple[str, Any]], task: str, path: str, wrappe
 
 def _pack_write(name: str, path: str, channel: str, value: Any, wrapper: Wrapper) -> PackedWrite:
     if value is None:  # as in the writes that only lead to the next node
-        return PackedWrite(name, path, channel, False, _NOTHING, 1, 0)
+        return PackedWrite(name, path, channel, False, _NO_BODY)
     where = f"what a node wrote to {channel!r}"
     wrapped: Any = value
     packed = try_pack(value)
     if packed is None:
         wrapped = wrapper.wrap(value, where)
         packed = pack(wrapped, path=where)
-    body = body_of(wrapped, packed)
-    is_list = body.kind == LIST
-    return PackedWrite(
-        name, path, channel, wrapped is not value, packed, body.count if is_list else 1, body.start * is_list
-    )
+    return PackedWrite(name, path, channel, wrapped is not value, body_of(wrapped, packed))
 
 
 def read_pending(writes: Sequence[Write], on: CheckpointRow, wrapper: Wrapper, where: str) -> list[PendingWrite]:

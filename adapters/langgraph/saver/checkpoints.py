@@ -18,9 +18,8 @@ from ....coordinator.calls import Call, places
 from ....coordinator.calls.freeing import Freeing
 from ....coordinator.calls.places import Found, Putting
 from ....coordinator.commands import Fence, PutWrites
-from ....coordinator.parts.nodes import children_of
+from ....coordinator.parts.nodes import Branch, children_of
 from ....coordinator.parts.recent import Known, Recent, Spot
-from ....coordinator.parts.spans import Append
 from ....coordinator.parts.stored import NATIVE
 from ....coordinator.rows import Place, Write
 from ....coordinator.snapshots import Draft
@@ -35,6 +34,7 @@ from ..record.pending_writes import PackedWrite, read_pending
 from ..record.reading import Reading
 from ..serde.wrapper import Wrapper
 from .batching import Batch, Batching
+from .lending import around, with_input
 from .outlines import Outlines
 
 # Set in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins there may
@@ -112,7 +112,7 @@ class Checkpoints:
             ttl=self._ttl,
             codec=self.codec,
             soon=soon,
-            writes=_writes_of_put(taken, held.given if held and held.key == parent else b""),
+            writes=self._writes_of_put(taken, held.given if held and held.key == parent else b""),
         )
         record = Record(scope, checkpoint, metadata, parent, held, new)
         if self._ttl and (record.keeps_deltas or metadata.get(COUNTERS) or metadata.get("step") == _BEFORE_ALL):
@@ -135,7 +135,9 @@ class Checkpoints:
         """The checkpoint that a record shares with. `before` is the one before it."""
         deltas = self.recent.get((*spot[:2], DELTAS)) if record.keeps_deltas else None
         if deltas is None:
-            return before
+            if before is None:
+                return around(self.recent, spot)
+            return with_input(before, record.channels) if before.held.given else before
         # The value of a delta channel shares most with the last one that was kept, several checkpoints ago.
         if before is not None and before.id != deltas.id:
             record.take_same(wrapper, before.make(), before.held)
@@ -201,6 +203,26 @@ class Checkpoints:
     def _may_conflict(self, scope: str, metadata: Mapping[str, Any], branches: bool) -> bool:
         return self._refuses and not scope and not branches and metadata.get("source") not in ("update", "fork")
 
+    def _writes_of_put(
+        self, taken: tuple[Sequence[Batch], Sequence[PackedWrite]], given: bytes
+    ) -> Callable[[Draft], Sequence[Write]]:
+        """A put's writes: those that waited for it, and those that were stored before and can now refer to its
+        contents."""
+        batches, alone = taken
+
+        def writes(made: Draft) -> Sequence[Write]:
+            appends = made.new.appends if self.codec is None else ()  # coded bytes can't be looked through
+            values = made.nodes.state.children if isinstance(made.nodes.state, Branch) else {}
+
+            def reference(packed: PackedWrite) -> Write | None:
+                return packed.reference(appends, given, values.get(packed.channel))
+
+            named = [reference(packed) or packed.write() for batch in batches for packed in batch.writes]
+            again = [replace(write, again=True) for packed in alone if (write := reference(packed))]
+            return [*again, *named]
+
+        return writes
+
     def put_writes(self, batch: Batch, fence: Fence | None) -> Call[None]:
         """Store what a task wrote, without a put."""
         thread, scope, key = batch.spot
@@ -261,20 +283,6 @@ def _check_there(putting: Putting) -> Call[None]:
 def run_digest(run_id: str) -> str:
     """What the places of a run's checkpoints say about the run."""
     return digest("run", run_id)
-
-
-def _writes_of_put(
-    taken: tuple[Sequence[Batch], Sequence[PackedWrite]], given: bytes
-) -> Callable[[Sequence[Append]], Sequence[Write]]:
-    """A put's writes: those that waited for it, and those that were stored before and can now refer to its contents."""
-    batches, alone = taken
-
-    def writes(appends: Sequence[Append]) -> Sequence[Write]:
-        named = [packed.reference(appends, given) or packed.write() for batch in batches for packed in batch.writes]
-        again = [replace(write, again=True) for packed in alone if (write := packed.reference(appends, given))]
-        return [*again, *named]
-
-    return writes
 
 
 def _renew() -> None:
