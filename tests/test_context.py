@@ -211,11 +211,14 @@ async def test_arguments_that_are_too_deep_are_refused(levels: int) -> None:
     assert "the arguments of step 'load' can't be recorded: they are nested too deep" in error.error
 
 
-async def test_the_same_name_at_once_needs_keys() -> None:
+@pytest.mark.parametrize("waits", [True, False])
+async def test_the_same_name_at_once_needs_keys(waits: bool) -> None:
+    """In memory as elsewhere, where the end of a step is waited for, too."""
     gate = anyio.Event()
 
     async def wait(value: int) -> int:
-        await gate.wait()
+        if waits:
+            await gate.wait()
         return value
 
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:

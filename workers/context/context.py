@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from anyio import CancelScope, sleep
-from anyio.lowlevel import checkpoint_if_cancelled
+from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 from typing_extensions import Unpack
 
 from ...contracts.contract import Contract
@@ -180,6 +180,9 @@ class Context(BaseContext):
             await self._note(full, recorded)
             return recorded.result
         try:
+            # A step that runs beside it under the same name begins now, and is refused on every store: some commit
+            # without waiting.
+            await checkpoint()
             with call_span(self._session, "step", name):
                 result = await _called(fn, args, kwargs)
             await self._commit(full, digest, result)
