@@ -33,12 +33,13 @@ class Records(Protocol):
     def job(self, job_id: str) -> JobRow | None: ...
     def add_job(self, row: JobRow) -> None: ...
     def put_job(self, row: JobRow) -> None: ...
-    def jobs(self, limit: int, before: str, state: str, agent: str, *, dead: bool) -> list[JobRow]:
-        """Jobs, newest first, of a state and an agent if not "". `dead`: only failed ones, the last to fail first."""
+    def jobs(self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool) -> list[JobRow]:
+        """Jobs, newest first, of a state and an agent if not "". `dead`: only failed ones, the last to fail first.
+        Those below a time and an id, if that is not ""."""
         ...
 
-    def newest_on(self, thread: str, limit: int, before: str) -> list[JobRow]:
-        """A thread's jobs, newest first."""
+    def newest_on(self, thread: str, limit: int, below: tuple[int, str]) -> list[JobRow]:
+        """A thread's jobs, newest first, those below a time and an id, if that is not ""."""
         ...
 
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:

@@ -158,9 +158,9 @@ def _rows(coordinator: SyncCoordinator, states: Sequence[JobState]) -> Iterator[
     """All jobs in some states. A job whose state changes meanwhile comes once, too."""
     seen: set[str] = set()
     for state in states:
-        before = ""
-        while page := coordinator.store.call(ListJobs(_PAGE, before, state=state)):
-            before = page[-1].id
+        before, at = "", 0
+        while page := coordinator.store.call(ListJobs(_PAGE, before, state=state, at=at)):
+            before, at = page[-1].id, page[-1].created
             for row in page:
                 if row.state == state and row.id not in seen:
                     seen.add(row.id)

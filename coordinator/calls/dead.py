@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...contracts.agent import Agent
-from ...contracts.errors import BadSetup, NotFound, WrongState
+from ...contracts.errors import BadSetup, WrongState
 from ...contracts.guard import Guard
 from ...contracts.job import FAILURE_REASONS, JobInfo, JobState
 from ...contracts.names import mint, partition_of
@@ -44,34 +44,15 @@ def page(
     whose, (first, end) = name_wanted(agent), span(since, until)
     count(limit, "limit")
     found: list[JobInfo] = []
-    start = last = checked(before) if before else ""
-    # Others may act on jobs between two pages. One that is redriven moves in the order, and what it was the last of may
-    # be read twice; below one that is deleted no page begins.
-    seen: dict[str, None] = {}
-    step = 1
+    at, last = 0, checked(before) if before else ""
     while len(found) < limit:
-        try:
-            rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True)
-        except NotFound:
-            if last == start:
-                raise
-            last, step = _further_up([*seen], last, step) or start, step * 2
-            continue
-        step = 1
-        new = [row for row in rows if row.id not in seen]
-        seen |= dict.fromkeys(row.id for row in new)
-        wanted = (row for row in new if whose in (None, row.agent) and reason in (None, row.reason))
+        rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True, at=at)
+        wanted = (row for row in rows if whose in (None, row.agent) and reason in (None, row.reason))
         found += listed(row for row in wanted if first <= row.updated < end)
         if len(rows) < _PAGE or rows[-1].updated < first:
             break
-        last = rows[-1].id
+        at, last = rows[-1].updated, rows[-1].id  # others may redrive or delete that job before the next page is read
     return found[:limit]
-
-
-def _further_up(read: list[str], last: str, step: int) -> str:
-    """The job that was read so many before `last`, "" if none was."""
-    at = read.index(last) - step
-    return read[at] if at >= 0 else ""
 
 
 def redrive(

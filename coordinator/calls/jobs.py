@@ -262,20 +262,20 @@ def page(
             raise BadSetup("key= finds the job that was submitted to agent= with it: give both, and no other filter")
         return (yield from marked((yield from _of_key(whose, key))[:limit]))
     found: list[JobInfo] = []
-    last = checked(before) if before else ""
+    at, last = 0, checked(before) if before else ""
     if thread is not None and last and (yield from look(last)).thread != text(thread, "thread"):
         raise BadSetup(f"job {last} is not on thread {thread!r}: before= must be a job that this list has")
     first, end = span(since, until)
     if parent is not None:
         first = max(first, (yield from look(parent)).created)  # its children came later
     while len(found) < limit:
-        every = ListJobs(_PAGE, last, state=state or "", agent=whose or "")
-        rows: list[JobRow] = yield every if thread is None else JobsOn(text(thread, "thread"), _PAGE, last)
+        every = ListJobs(_PAGE, last, state=state or "", agent=whose or "", at=at)
+        rows: list[JobRow] = yield every if thread is None else JobsOn(text(thread, "thread"), _PAGE, last, at)
         wanted = (row for row in rows if parent in (None, row.parent) and first <= row.created < end)
         found += listed(row for row in wanted if state in (None, row.state) and whose in (None, row.agent))
         if not rows or rows[-1].created < first:
             break
-        last = rows[-1].id
+        at, last = rows[-1].created, rows[-1].id  # others may delete that job before the next page is read
     return (yield from marked(found[:limit]))
 
 

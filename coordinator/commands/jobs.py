@@ -348,6 +348,9 @@ class Inbox(Command[list[JobRow]]):
 class ListJobs(Command[list[JobRow]]):
     """A page of jobs, newest first, those before the job `before`. `dead`: only failed ones, the last to fail first.
 
+    With `at` (when `before` was created, or failed, as it was read), the page begins below that place, even if the job
+    has moved or is gone.
+
     With a `state` or an `agent`, others may be left out, and an empty page is the last one. A page may still have
     others, which are to be skipped: that is how a store that looks at some jobs at a time shows how far it came.
     """
@@ -357,12 +360,15 @@ class ListJobs(Command[list[JobRow]]):
     dead: bool = False
     state: str = ""
     agent: str = ""
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class JobsOn(Command[list[JobRow]]):
-    """A page of a thread's jobs, newest first, those before the job `before`, which must be one of them."""
+    """A page of a thread's jobs, newest first, those before the job `before`, which must be one of them. `at` as in
+    `ListJobs`."""
 
     thread: str
     limit: int = 50
     before: str = ""
+    at: int = 0

@@ -63,22 +63,22 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
 
     add_job = put_job
 
-    def jobs(self, limit: int, before: str, state: str, agent: str, *, dead: bool) -> list[JobRow]:
+    def jobs(self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool) -> list[JobRow]:
         state = "failed" if dead else state
-        found = self._newest_first(before, dead=dead)
+        found = self._newest_first(below, dead=dead)
         fitting = (row for row in found if state in ("", row.state) and agent in ("", row.agent))
         return [copied(row) for row in islice(fitting, limit)]
 
-    def newest_on(self, thread: str, limit: int, before: str) -> list[JobRow]:
-        fitting = (row for row in self._newest_first(before) if row.thread == thread)
+    def newest_on(self, thread: str, limit: int, below: tuple[int, str]) -> list[JobRow]:
+        fitting = (row for row in self._newest_first(below) if row.thread == thread)
         return [copied(row) for row in islice(fitting, limit)]
 
-    def _newest_first(self, before: str, *, dead: bool = False) -> list[JobRow]:
+    def _newest_first(self, below: tuple[int, str], *, dead: bool = False) -> list[JobRow]:
         def place(row: JobRow) -> tuple[int, str]:
             return (row.updated if dead else row.created), row.id
 
-        edge = place(self._jobs[before]) if before else (2**62, "")
-        return sorted((row for row in self._jobs.values() if place(row) < edge), key=place, reverse=True)
+        found = (row for row in self._jobs.values() if not below[1] or place(row) < below)
+        return sorted(found, key=place, reverse=True)
 
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.state == "input_required"]

@@ -76,17 +76,22 @@ def read_kept(records: Records, command: ReadKept) -> KeptJob:
 
 def list_jobs(records: Records, command: ListJobs) -> list[JobRow]:
     """A page of jobs."""
-    if command.before and records.job(command.before) is None:
-        raise refusal("no_job", command.before)
-    return records.jobs(command.limit, command.before, command.state, command.agent, dead=command.dead)
+    below = command.at, command.before
+    if command.before and not command.at:
+        row = read_job(records, ReadJob(command.before))
+        below = row.updated if command.dead else row.created, row.id
+    return records.jobs(command.limit, below, command.state, command.agent, dead=command.dead)
 
 
 def jobs_on(records: Records, command: JobsOn) -> list[JobRow]:
     """A page of a thread's jobs."""
-    before = records.job(command.before) if command.before else None
-    if command.before and (before is None or before.thread != command.thread):
-        raise refusal("no_job", command.before)
-    return records.newest_on(command.thread, command.limit, command.before)
+    below = command.at, command.before
+    if command.before and not command.at:
+        row = read_job(records, ReadJob(command.before))
+        if row.thread != command.thread:
+            raise refusal("no_job", command.before)
+        below = row.created, row.id
+    return records.newest_on(command.thread, command.limit, below)
 
 
 def inbox(records: Records, command: Inbox) -> list[JobRow]:

@@ -12,7 +12,7 @@ from .cluster_link import TROUBLE
 from .cluster_pieces import Request
 from .dialogue import Calls, Dialogue
 from .failures import raise_first
-from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
+from .partitions_plan import Filled, Note, Ready, Ring, Used
 from .wire import arguments, filled, unfolded
 
 R = TypeVar("R")
@@ -36,8 +36,6 @@ class Partition(Dialogue):
             return self._own(
                 "store/ring", (command.queue, command.partition, command.number, _RING_KEPT), lambda _: None
             )
-        if isinstance(command, Above):
-            return self._own("store/above", (command.time, int(command.dead)), lambda reply: reply[0].decode())
         if isinstance(command, Note):
             about = (command.idem, command.job_id, command.payload_digest)
             times = (command.key_ttl + NOTE_KEPT, _NOTE_FRESH)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from ...contracts.names import partition_of
 from .. import commands as c
 from ..rows import JobRow
-from .partitions_plan import Above, Plan, good
+from .partitions_plan import Plan, good
 
 # Each partition is asked for this many more than its even share, because jobs are spread by chance.
 _MORE = 8
@@ -15,9 +15,10 @@ _MORE = 8
 
 @dataclass
 class _Line:
-    """A partition's jobs, newest first, as far as they have been read."""
+    """A partition's jobs, newest first, as far as they have been read. The next ones are below a place, a time and an
+    id. Others may move the job that was there, or delete it, before more are read."""
 
-    below: str = ""
+    below: tuple[int, str]
     rows: list[JobRow] = field(default_factory=list[JobRow])
     ended: bool = False
 
@@ -25,26 +26,25 @@ class _Line:
 def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
     """A page. Reads more from a partition whenever its jobs are used up."""
 
-    def place(row: JobRow) -> tuple[float, str]:
+    def place(row: JobRow) -> tuple[int, str]:
         return row.updated if command.dead else row.created, row.id
 
-    last = (float("inf"), "")
-    lines = [_Line() for _ in range(count)]
-    if command.before:
+    below = command.at, command.before
+    if command.before and not command.at:
         [row] = good((yield [(partition_of(command.before) % count, c.ReadJob(command.before))]))
-        last = place(row)
-        above = Above(int(last[0]), command.dead)
-        lines = [_Line(found) for found in good((yield [(at, above) for at in range(count)]))]
+        below = place(row)
+    lines = [_Line(below) for _ in range(count)]
     chosen = bool(command.state or command.agent)
     size = command.limit // count + _MORE
     page: list[JobRow] = []
     while len(page) < command.limit:
         needed = [at for at, line in enumerate(lines) if not line.rows and not line.ended]
         if needed:
-            pages = [(at, replace(command, limit=size, before=lines[at].below)) for at in needed]
+            starts = ((at, *lines[at].below) for at in needed)
+            pages = [(at, replace(command, limit=size, at=time, before=job)) for at, time, job in starts]
             for at, rows in zip(needed, good((yield pages)), strict=True):
                 ended = not rows if chosen else len(rows) < size
-                lines[at] = _Line(rows[-1].id if rows else "", [r for r in rows if place(r) < last], ended)
+                lines[at] = _Line(place(rows[-1]) if rows else lines[at].below, rows, ended)
             continue
         newest = max((line for line in lines if line.rows), key=lambda line: place(line.rows[0]), default=None)
         if newest is None:

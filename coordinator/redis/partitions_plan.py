@@ -35,15 +35,6 @@ class Ring(c.Command[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Above(c.Command[str]):
-    """The oldest job of a partition that was created (`dead`: failed) after a time (ms since 1970), "" if there is
-    none."""
-
-    time: int
-    dead: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Used:
     """The first use of an idempotency key: the job ("" if there is none), and whether the note is from just now."""
 

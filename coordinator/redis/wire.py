@@ -217,12 +217,12 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.ReadKept: ("read_kept", lambda m: [m.job_id], jobs.kept_job),
     c.ListJobs: (
         "list_jobs",
-        lambda m: [m.limit, m.before, int(m.dead), m.state, m.agent],
+        lambda m: [m.limit, m.before, int(m.dead), m.state, m.agent, m.at],
         lambda _, r: [jobs.job_row(items) for items in r],
     ),
     c.JobsOn: (
         "jobs_on",
-        lambda m: [digest(m.thread), m.thread, m.limit, m.before],
+        lambda m: [digest(m.thread), m.thread, m.limit, m.before, m.at],
         lambda _, r: [jobs.job_row(items) for items in r],
     ),
     c.Inbox: (

@@ -16,8 +16,8 @@ FILES = Path(scripts.__file__).with_name("acl")
 READING = tuple(sorted(wire._OPERATIONS[kind][0] for kind in commands.READING if kind in wire._OPERATIONS))
 # Who may write may do all but claim: a user who lacks a command in the middle of a script would leave it half done.
 WRITING = tuple(name for name in scripts.names() if name != "claim" and name not in READING)
-# What partitions and the look at the store need: the first may be used by who only reads.
-OF_READERS, OF_WRITERS = ("store/above",), ("store/note", "store/ring", "store/witness")
+# What partitions and the look at the store need.
+OF_WRITERS = ("store/note", "store/ring", "store/witness")
 # The connection, the calls of scripts, what opening looks at, and waiting by subscription.
 _ALL = {
     *("auth", "eval", "evalsha", "hello", "info", "ping", "mget", "select", "get", "xrange", "xrevrange"),
@@ -56,7 +56,7 @@ def used(names: tuple[str, ...]) -> set[str]:
 
 def allowed() -> dict[str, set[str]]:
     """Role -> commands."""
-    reader = _ALL | used((*READING, *OF_READERS))
+    reader = _ALL | used(READING)
     client = reader | _WRITERS | used((*WRITING, *OF_WRITERS))
     every = tuple(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.lua"))
     worker = client | _WORKERS | used(every)

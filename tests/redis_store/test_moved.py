@@ -53,7 +53,7 @@ def test_scripts_that_do_not_look_are_few() -> None:
     """Those of partitions only change wake-ups, if anything. The others belong to the repartition, or are the
     witness."""
     reading = {"XLEN", "XRANGE", "ZRANGEBYSCORE", "EXISTS", "HEXISTS", "HMGET"}
-    writing = {"store/ready": {"DEL"}, "store/ring": {"ZINCRBY", "PEXPIRE"}, "store/above": set[str]()}
+    writing = {"store/ready": {"DEL"}, "store/ring": {"ZINCRBY", "PEXPIRE"}}
     assert {*writing, "store/fill", "store/mark", "store/witness", "store/workers"} == scripts.UNASKED
     for name, known in writing.items():
         source = Path(scripts.__file__).with_name("lua").joinpath(f"{name}.lua").read_text()

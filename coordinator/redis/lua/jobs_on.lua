@@ -1,13 +1,15 @@
 -- A page of a thread's jobs, newest first.
 -- KEYS prefix
--- ARGV thread digest, thread, limit, job to start below or ''
+-- ARGV thread digest, thread, limit, job to start below or '', its time when it was read or '0'
 -- Returns {'+', job's fields ...}, {'!no_job', job}
---@ uses own
+--@ uses listing own
 local key, limit, before = P .. 'y:' .. ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local own = own_job(ARGV[1], ARGV[2])  -- it began the thread, so it is the oldest
 local first = 0
 if before ~= '' and before == own then
   return { '+' }
+elseif tonumber(ARGV[5]) > 0 then
+  first = count_above(key, ARGV[5], before)
 elseif before ~= '' then
   local rank = redis.call('ZREVRANK', key, before)
   if not rank then

@@ -1,20 +1,24 @@
 -- A page of jobs, newest first. With a state or an agent: the fitting ones among the next jobs, and the last job that
 -- it looked at.
 -- KEYS prefix
--- ARGV limit, job to start below or '', '1' for failed ones only (the last to fail first), state or '', agent or ''
+-- ARGV limit, job to start below or '', '1' for failed ones only (the last to fail first), state or '', agent or '',
+--      time of that job when it was read or '0'
 -- Returns {'+', job's fields ...}, {'!no_job', job}
+--@ uses listing
 local key = P .. 'jobs'
 if ARGV[3] == '1' then
   key = P .. 'dead'
 end
 local first = 0
-if ARGV[2] ~= '' then
+if tonumber(ARGV[6]) > 0 then
+  first = count_above(key, ARGV[6], ARGV[2])
+elseif ARGV[2] ~= '' then
   local rank = redis.call('ZREVRANK', key, ARGV[2])
   local updated = not rank and redis.call('HGET', P .. 'j:' .. ARGV[2], 'updated')
   if rank then
     first = rank + 1
-  elseif updated then  -- it is not failed any more since the page before was read. One of the same ms is listed again.
-    first = redis.call('ZCOUNT', key, '(' .. updated, '+inf')
+  elseif updated then  -- it is not failed any more
+    first = count_above(key, updated, ARGV[2])
   else
     return refuse('no_job', ARGV[2])
   end

@@ -1,4 +1,4 @@
-"""A list of all dead letters, while another program acts on them."""
+"""A list of all jobs, or of all dead letters, while another program acts on them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from batonpass.contracts.errors import NotFound
-from batonpass.coordinator.calls import dead
-from batonpass.coordinator.commands import DeleteJob, Fail, Redrive
+from batonpass.coordinator.calls import dead, jobs
+from batonpass.coordinator.commands import Cancel, DeleteJob, Fail, Redrive
 from tests.harness.bench import Bench, fence_of
 
 
@@ -23,9 +23,8 @@ def fail(bench: Bench, number: int) -> set[str]:
     return {fence.job_id for fence in fences}
 
 
-def read(bench: Bench, meanwhile: Callable[[list[str]], None]) -> list[str]:
-    """The ids in the list. Something happens after its first page."""
-    call = dead.page(None, None, 2**31)
+def read(bench: Bench, call: Any, meanwhile: Callable[[list[str]], None]) -> list[str]:
+    """The ids in a list. Something happens after its first page."""
     acted = False
     asked: Any = next(call)
     while True:
@@ -53,12 +52,35 @@ def test_the_last_ones_of_a_page_are_deleted(bench: Bench, gone: int, monkeypatc
         for job in page[-gone:]:
             bench.do(DeleteJob(job))
 
-    assert set(read(bench, delete)) == failed
+    assert set(read(bench, dead.page(None, None, 2**31), delete)) == failed
 
 
 def test_the_last_one_of_a_page_is_redriven(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dead, "_PAGE", 10)
     failed = fail(bench, 25)
-    found = read(bench, lambda page: bench.do(Redrive(page[-1])))
+    found = read(bench, dead.page(None, None, 2**31), lambda page: bench.do(Redrive(page[-1])))
     assert len(found) == len(failed)
     assert set(found) == failed
+
+
+@pytest.mark.parametrize("of", [{}, {"state": "canceled"}, {"thread": "t"}], ids=["all", "of a state", "on a thread"])
+@pytest.mark.parametrize("gone", [1, 10])
+def test_the_last_jobs_of_a_page_are_deleted(
+    bench: Bench, of: dict[str, str], gone: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of one millisecond, too."""
+    monkeypatch.setattr(jobs, "_PAGE", 10)
+    made: set[str] = set()
+    for number in range(25):
+        made.add(job := bench.submit(thread="t" if "thread" in of else ""))
+        bench.do(Cancel(job))
+        if number % 5 == 0:
+            bench.clock.advance(1)
+
+    def delete(page: list[str]) -> None:
+        for job in page[-gone:]:
+            bench.do(DeleteJob(job))
+
+    found = read(bench, jobs.page(of.get("state"), None, 2**31, thread=of.get("thread")), delete)
+    assert len(found) == len(made)
+    assert set(found) == made
