@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batonpass.contracts.errors import BadSetup, NotFound, ThreadBusy
+from batonpass.contracts.errors import BadSetup, NotFound, ThreadBusy, WrongState
 from batonpass.contracts.job import CHILDREN, FailureReason, JobInfo, JobState
 from batonpass.coordinator.paths import Assignment, edited, root
 from batonpass.coordinator.refusals import refusal
@@ -97,7 +97,7 @@ def redrive(
         left, waits = (_only(each, found) for each in _held_back(coordinator, letters))
         chosen = [info.id for info in letters if info.id in found and info.id not in {*left, *waits}]
 
-        busy: dict[str, str] = {}
+        busy, gone = dict[str, str](), set[str]()
 
         def retry(job: str) -> None:
             try:
@@ -106,9 +106,13 @@ def redrive(
                 if not everything:
                     raise
                 busy[job] = other.job_id  # mostly another of these jobs: it must not keep the rest from being redriven
+            except (NotFound, WrongState):
+                if not everything or _is_dead(coordinator, job):
+                    raise
+                gone.add(job)  # others deleted it, or redrove it, since it was listed
 
         done, stopped = done_to(_checked(coordinator, jobs) if jobs else chosen, retry)
-    redriven = [job for job in done if job not in busy]
+    redriven = [job for job in done if job not in {*busy, *gone}]
     lines = [f"redriven {job}" for job in redriven]
     lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
     lines += [f"left {job} until {child} has completed" for job, child in waits.items()]
@@ -183,6 +187,14 @@ def _asks(coordinator: SyncCoordinator, parent: str) -> bool:
     except NotFound:
         return False
     return not state.ended or state is JobState.FAILED
+
+
+def _is_dead(coordinator: SyncCoordinator, job: str) -> bool:
+    """Whether the job is there, and a dead letter."""
+    try:
+        return coordinator.job(job).info().state is JobState.FAILED
+    except NotFound:
+        return False
 
 
 def _only(held_back: dict[str, str], found: set[str]) -> dict[str, str]:
