@@ -19,7 +19,7 @@ from ..editing import check_payload, native_after
 from ..parts.bases import Bases
 from ..refusals import Strayed
 from ..rows import JobRow
-from ..snapshots import ROLLBACK
+from ..snapshots import ROLLBACK, from_ms
 from . import Call, tips
 from .descriptions import listed
 from .edits import Edit
@@ -44,14 +44,20 @@ def page(
     whose, (first, end) = name_wanted(agent), span(since, until)
     count(limit, "limit")
     found: list[JobInfo] = []
-    at, last = 0, checked(before) if before else ""
+    top, at, last = 0, 0, checked(before) if before else ""
     while len(found) < limit:
         rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True, at=at)
         wanted = (row for row in rows if whose in (None, row.agent) and reason in (None, row.reason))
         found += listed(row for row in wanted if first <= row.updated < end)
         if len(rows) < _PAGE or rows[-1].updated < first:
             break
-        at, last = rows[-1].updated, rows[-1].id  # others may redrive or delete that job before the next page is read
+        # Others may redrive or delete that job before the next page is read.
+        top, at, last = top or rows[0].updated, rows[-1].updated, rows[-1].id
+    if len(found) < limit and not before and first < top < end:
+        # One that was redriven meanwhile, and failed again, is now above where this list began.
+        again = yield from page(agent, reason, limit, since=from_ms(top), until=until)
+        moved = {info.id for info in again}
+        found = [*again, *(info for info in found if info.id not in moved)]
     return found[:limit]
 
 

@@ -63,6 +63,25 @@ def test_the_last_one_of_a_page_is_redriven(bench: Bench, monkeypatch: pytest.Mo
     assert set(found) == failed
 
 
+@pytest.mark.parametrize("wanted", [25, 2**31])
+def test_some_are_redriven_and_fail_again(bench: Bench, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the last that failed then, whether the list had them already or not."""
+    monkeypatch.setattr(dead, "_PAGE", 10)
+    failed: list[str] = []
+    for _ in range(25):
+        failed += fail(bench, 1)
+        bench.clock.advance(1)
+
+    def fail_again(page: list[str]) -> None:
+        for job in (failed[0], page[0]):
+            bench.do(Redrive(job))
+            bench.do(Fail(bench.take(), "permanent", "no"))
+            bench.clock.advance(1)
+
+    found = read(bench, dead.page(None, None, wanted), fail_again)
+    assert found == [failed[-1], failed[0], *failed[-2:0:-1]]
+
+
 @pytest.mark.parametrize("of", [{}, {"state": "canceled"}, {"thread": "t"}], ids=["all", "of a state", "on a thread"])
 @pytest.mark.parametrize("gone", [1, 10])
 def test_the_last_jobs_of_a_page_are_deleted(
