@@ -105,6 +105,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.FirstUse("d" * 32),
     c.ReadKept(mint("j")),
     c.ReadLane(mint("j"), "a" * 32, 5),
+    c.ReadTurns(USER, 5),
     c.Adopt(
         KeptJob(
             JobRow(mint("j"), USER, "failed"), {USER: b"1"}, [(mint("f"), OutcomeRow(mint("j"), 0, "failed", USER))]

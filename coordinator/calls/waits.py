@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from ...contracts.contract import ContractRef, load_mapping
-from ...contracts.errors import Corrupted, UnknownAgent
+from ...contracts.errors import Corrupted, NotFound, UnknownAgent
 from ...contracts.job import ENDED, SLEEPING, JobState
 from ..blobs import open_envelope
 from ..book import Book, Numbers, numbers_of, parse_ref
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
-from ..commands import JobsOn, ReadLane, Takers
+from ..commands import ReadLane, ReadTurns, Takers
 from ..rows import NEVER, JobRow, LaneRow
 from ..snapshots import from_ms
 from . import Call
@@ -23,8 +23,8 @@ from .pauses import pauses, told_of
 
 # So many jobs that stand in the way are named.
 _NAMED = 5
-# So many of a thread's newest jobs are looked at for the one that runs on it.
-_ON_THREAD = 200
+# So many jobs of a thread's line are looked at for a place in it.
+_IN_LINE = 500
 # Why jobs wait in the line of a limit.
 LIMITED = ("limited", "rate_limited")
 _UNTIL_DUE = {
@@ -63,15 +63,17 @@ def remedy(waits: ContractRef, today: ContractRef | None) -> str:
 
 
 def _for_thread(row: JobRow) -> Call[str]:
-    rows: list[JobRow] = yield JobsOn(row.thread, _ON_THREAD)
-    others = [other for other in rows if other.id != row.id and other.state not in ENDED]
-    ahead = sum(other.reason == "thread_busy" and (other.created, other.id) < (row.created, row.id) for other in others)
+    turns: list[str] = yield ReadTurns(row.thread, _IN_LINE)
+    has, waiting = turns[:1], turns[1:]
+    cut = f"at least {_IN_LINE}" if len(waiting) == _IN_LINE else 0
+    ahead = waiting.index(row.id) if row.id in waiting else cut
     line = f" ({ahead} more in line before it)" if ahead else ""
-    runs = next((other for other in others if other.reason != "thread_busy"), None)
-    if runs is None:
-        return f"its turn on thread {row.thread!r}{line}"
-    state = f"{runs.state} at {runs.agent}"
-    return f"its thread {row.thread!r}, which job {runs.id} has until it ends ({state}){line}"
+    with suppress(NotFound):  # deleted meanwhile
+        if has and has != [row.id]:
+            runs = yield from look(has[0])
+            state = f"{runs.state} at {runs.agent}"
+            return f"its thread {row.thread!r}, which job {runs.id} has until it ends ({state}){line}"
+    return f"its turn on thread {row.thread!r}{line}"
 
 
 def _for_lane(book: Book, row: JobRow) -> Call[str]:

@@ -47,6 +47,7 @@ from .jobs import (
     ReadJob,
     ReadKept,
     ReadLane,
+    ReadTurns,
     Reap,
     Reaped,
     Record,
@@ -164,6 +165,7 @@ __all__ = [
     "ReadOutcomes",
     "ReadSpans",
     "ReadStream",
+    "ReadTurns",
     "Reap",
     "Reaped",
     "Record",
@@ -199,7 +201,7 @@ READING = frozenset(
     {
         *(Restore, Latest, Timeline, Ancestors, FindName, Threads, Export),
         *(Find, Places, Walk, ReadSpans, OfRun, ReadItems, ListItems, ListSpaces),
-        *(Events, LastEvent, ListGroups, ReadJob, FirstUse, ReadKept, ReadLane),
+        *(Events, LastEvent, ListGroups, ReadJob, FirstUse, ReadKept, ReadLane, ReadTurns),
         *(ReadOutcomes, ReadStream, ListJobs, JobsOn, Inbox, Declared, Takers, Pauses),
     }
 )

@@ -307,6 +307,15 @@ class ReadLane(Command[LaneRow]):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadTurns(Command[list[str]]):
+    """The job that has a thread, and behind it those that wait for their turn, at most `limit` of them. None if no job
+    has the thread."""
+
+    thread: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class FirstUse(Command[JobRow | None]):
     """The job that used an idempotency key first. None if there is none, or the key has expired. (If only a trace of
     the job is left, it has no state.)"""

@@ -95,6 +95,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.FirstUse: reading.first_use,
     c.ReadKept: reading.read_kept,
     c.ReadLane: reading.read_lane,
+    c.ReadTurns: reading.read_turns,
     c.ReadOutcomes: children.outcomes,
     c.ReadStream: streaming.read,
     c.ListJobs: reading.list_jobs,

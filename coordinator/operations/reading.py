@@ -12,6 +12,7 @@ from ..commands import (
     ReadJob,
     ReadKept,
     ReadLane,
+    ReadTurns,
     Restore,
     Takers,
     Timeline,
@@ -60,6 +61,12 @@ def read_job(records: Records, command: ReadJob | ReadKept) -> JobRow:
 def read_lane(records: Records, command: ReadLane) -> LaneRow:
     """Who has a place in a lane, and when its line moves."""
     return LaneRow(tuple(records.holders(command.lane, command.limit)), records.gate(command.lane))
+
+
+def read_turns(records: Records, command: ReadTurns) -> list[str]:
+    """Who has a thread, and who waits for it."""
+    job = records.thread(command.thread).job
+    return [job, *records.turns(command.thread, command.limit)] if job else []
 
 
 def first_use(records: Records, command: FirstUse) -> JobRow | None:

@@ -213,6 +213,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.TrimEvents: ("trim_events", lambda m: [m.keep, m.limit], lambda _, r: r[0]),
     c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: jobs.job_row(r[0])),
     c.ReadLane: ("read_lane", lambda m: [m.lane, m.limit], jobs.lane_row),
+    c.ReadTurns: ("read_turns", lambda m: [digest(m.thread), m.limit], lambda _, r: [each.decode() for each in r]),
     c.FirstUse: ("first_use", lambda m: [m.idem], lambda _, r: jobs.job_row(r[0]) if r[0] else None),
     c.ReadKept: ("read_kept", lambda m: [m.job_id], jobs.kept_job),
     c.ListJobs: (

@@ -8,6 +8,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.calls import waits
 from batonpass.coordinator.operations.jobs import POISON
 from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job
 
@@ -256,3 +257,25 @@ def test_what_one_in_line_goes_on_from_is_kept(bench: Bench, how: str) -> None:
     [delivery] = bench.claim(agent="review")
     assert delivery.checkpoint is not None
     assert (delivery.job.id, delivery.checkpoint.id) == (waiting, origin)
+
+
+def test_who_has_the_thread_and_the_line_behind_it(bench: Bench) -> None:
+    assert bench.do(c.ReadTurns("mine", 9)) == []
+    first, *line = [bench.submit(thread="mine", on_busy="queue") for _ in range(4)]
+    bench.submit(thread="other")
+    assert bench.do(c.ReadTurns("mine", 9)) == [first, *line]
+    assert bench.do(c.ReadTurns("mine", 2)) == [first, *line[:2]]
+    bench.do(c.Cancel(line[1]))
+    bench.do(c.Cancel(first))
+    assert bench.do(c.ReadTurns("mine", 9)) == [line[0], line[2]]
+    last = bench.submit(thread="mine", on_busy="interrupt")
+    assert bench.do(c.ReadTurns("mine", 9)) == [last, line[2]]
+
+
+def test_a_place_in_a_long_line(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waits, "_IN_LINE", 5)
+    first, *line = [bench.submit(thread="mine", on_busy="queue") for _ in range(8)]
+    face = bench.face()
+    has = f"its thread 'mine', which job {first} has until it ends (submitted at write)"
+    for number, more in ((0, ""), (3, " (3 more in line before it)"), (6, " (at least 5 more in line before it)")):
+        assert bench.run(face.job(line[number]).waits_for()) == has + more

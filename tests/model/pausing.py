@@ -22,6 +22,12 @@ def pause_or_resume(world: World, pick: Picks) -> None:
 
 
 @move(1)
+def look_at_a_line(world: World, pick: Picks) -> None:
+    if world.rows:
+        world.ask(c.ReadTurns(pick.of(world.rows).thread, pick.below(4) + 1))
+
+
+@move(1)
 def look_at_a_lane(world: World, pick: Picks) -> None:
     waiting = [row for row in world.rows if row.lane]
     if waiting:
