@@ -50,7 +50,7 @@ local function left_of(ids)
   return ipairs(left)
 end
 
-local filled, joined, returned = {}, {}, 0
+local filled, joined, parked = {}, {}, 0
 local function join(queues)
   for _, queue in ipairs(queues) do
     joined[#joined + 1] = queue
@@ -71,10 +71,12 @@ for _, id in left_of(expired) do
   local job = read_ending(id, 'worker', 'token', 'lease', 'crashes')
   job.closed = 'expired ' .. job.lease
   local how = 'worker ' .. job.worker .. ' let its lease expire'
-  local queues, moved = take_back(id, job, limits, how, now, 'batonpass.lease.expired')
-  returned = returned + moved
+  local queues, outcome = take_back(id, job, limits, how, now, 'batonpass.lease.expired')
   join(queues)
-  if queues[1] == job.queue then
+  if outcome == 'parked' then
+    parked = parked + 1
+  elseif outcome == 'ready' then
+    filled[#filled + 1] = job.queue
     -- The worker that waits first may be the frozen one, and would swallow a single wake-up.
     for _ = 2, math.min(redis.call('ZCARD', P .. 'p:' .. job.queue), 8) do
       redis.call('RPUSH', P .. 'w:' .. job.queue, '1')
@@ -150,7 +152,7 @@ if presence > 0 then
     redis.call('PEXPIRE', key, math.max(presence, redis.call('PTTL', key)))
   end
 end
-local moved = #late + #filled + returned
+local moved = #late + #filled + parked
 for _, queue in ipairs(joined) do
   filled[#filled + 1] = queue
 end

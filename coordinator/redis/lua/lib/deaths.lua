@@ -11,25 +11,24 @@ end
 -- Makes the job deliverable, at once or, if so many workers have died of it, later. In the end it is parked.
 -- `job` is from `read_ending`, with 'worker', 'token' and 'crashes'; `limits` has deaths from which on it waits, deaths
 -- that park it, ms of the first wait, ms of the longest; `kind` is the event's, more of its fields follow. Returns the
--- queues of what became ready, and how many deliveries became ready or ended.
+-- queues of what else became ready, and what became of the job: 'ready', 'waits' or 'parked'.
 local function take_back(id, job, limits, how, now, kind, ...)
   local crashes = tonumber(job.crashes) + 1
   local suspect, poison, first, longest = unpack(limits)
   if crashes >= poison then
-    return park_poisoned(id, job, num(crashes), how, now), 1
+    return park_poisoned(id, job, num(crashes), how, now), 'parked'
   end
   close(id, job.closed, num(now), 'crashes', num(crashes))
-  local filled, moved = {}, 0
+  local filled, outcome = {}, 'ready'
   if crashes < suspect then
     go_ahead(id, job.queue)
-    filled[1], moved = job.queue, 1
     emit_job(id, kind, job.agent, job.hop, 'worker', job.worker, 'token', job.token, ...)
   else
     local due = num(now + math.min(first * 2 ^ (crashes - suspect), longest))
     redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'retry_at', 'due', due, 'error', how)
-    filled[1] = set_timer(id, due, job.queue, now)
+    filled[1], outcome = set_timer(id, due, job.queue, now), 'waits'
     emit_job(id, kind, job.agent, job.hop, 'worker', job.worker, 'token', job.token, 'due', due, ...)
   end
   filled[#filled + 1] = leave_lane(id, job.slot, now)
-  return filled, moved
+  return filled, outcome
 end
