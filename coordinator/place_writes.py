@@ -44,6 +44,11 @@ def framed_spans(write: Write) -> list[bool]:
     return [bool(framed) for _, _, _, _, pieces, _, *framed in entries for _ in range(pieces)]
 
 
+def is_framed(write: Write) -> bool:
+    """Whether a codec has coded what a write has in logs."""
+    return bool(write.spans) and is_written(write.data) and any(framed_spans(write))
+
+
 def _in_one(told: bytes, write: Write, where: str) -> Any:
     held, entries = unpack(told)
     roots = [unpack(held)]

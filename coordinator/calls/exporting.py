@@ -209,10 +209,7 @@ def _writes(thread: str, out: BundleWriter) -> Call[None]:
         rows: list[PlaceRow] = yield Places(thread, None, before, places.PAGE, whole=True)
         if not rows:
             return
-        texts = [write.spans for row in rows for write in row.writes]
-        held = yield from places.bodies(thread, texts)
-        for row in rows:
-            whole = [replace(each, bodies=tuple(held[span] for span in read_spans(each.spans))) for each in row.writes]
+        for row, whole in zip(rows, (yield from places.written(thread, rows)), strict=True):
             if whole:
                 out.add(WRITES, *close_writes(row.place.scope, row.place.key, map(inlined, whole)))
         before = (rows[-1].place.key, rows[-1].place.scope)

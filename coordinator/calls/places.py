@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import Corrupted
@@ -12,6 +12,7 @@ from ..commands import Drop, Fence, Find, Freed, Places, Put, ReadSpans
 from ..parts.nodes import Base
 from ..parts.share import Sharing
 from ..parts.spans import Span, read_spans
+from ..place_writes import is_framed
 from ..refusals import Ungrounded
 from ..rows import Place, PlaceRow, Write
 from ..snapshots import Draft, Opened, draft, open_row
@@ -115,6 +116,25 @@ def bodies(thread: str, texts: Iterable[str]) -> Call[dict[Span, bytes]]:
     held = {span.log: [(each, part) for each, part in zip(union, data, strict=True) if each.log == span.log]
             for span in union}  # fmt: skip
     return {span: _cut(span, held[span.log]) for span in wanted}
+
+
+def written(thread: str, rows: Sequence[PlaceRow]) -> Call[list[Sequence[Write]]]:
+    """What was written at the places of a page, with what is in logs of it. A place where a codec has framed that is
+    read again on its own."""
+    held = yield from bodies(thread, [write.spans for row in rows for write in row.writes])
+    found: list[Sequence[Write]] = []
+    for row in rows:
+        writes: Sequence[Write] = [filled(write, held) for write in row.writes]
+        if any(is_framed(write) for write in writes):
+            again: PlaceRow | None = yield Find(thread, row.place.scope, row.place.key)
+            writes = again.writes if again else ()
+        found.append(writes)
+    return found
+
+
+def filled(write: Write, held: Mapping[Span, bytes]) -> Write:
+    """A write with the contents of its spans."""
+    return replace(write, bodies=tuple(held[span] for span in read_spans(write.spans))) if write.spans else write
 
 
 def _united(spans: Iterable[Span]) -> list[Span]:

@@ -150,3 +150,18 @@ def test_and_all_of_it_comes_back(kind: str, codec: bp.Codec | None, url: str, t
         assert found.checkpoint["channel_values"] == kept.checkpoint["channel_values"]
         saver.delete_thread(thread)
         assert history(saver, f"{thread} copy") == expected
+
+
+@pytest.mark.parametrize("codec", [None, bp.Codec(encrypt=KEY)], ids=["plain", "encrypted"])
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_a_bundle_has_all_of_it(
+    kind: str, codec: bp.Codec | None, shared_url: str, thread: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "thread.bundle"
+    with BatonpassSaver.from_url(shared_url, codec=codec) as saver, bp.connect(shared_url, codec=codec) as coordinator:
+        play(saver, kind, thread, range(20))
+        expected = history(saver, thread)
+        coordinator.export_bundle(thread, file)
+        saver.delete_thread(thread)
+        coordinator.import_bundle(file)
+        assert history(saver, thread) == expected

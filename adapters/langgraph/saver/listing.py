@@ -14,7 +14,7 @@ from ....coordinator.calls import Call, places
 from ....coordinator.calls.places import PAGE, Found
 from ....coordinator.commands import Find, Threads
 from ....coordinator.parts.spans import Span, read_spans
-from ....coordinator.rows import PlaceRow, Write
+from ....coordinator.rows import PlaceRow
 from ....coordinator.seals import read_commit
 from ....coordinator.snapshots import open_row, open_summary
 from ..record.reading import Reading
@@ -111,7 +111,7 @@ class Listing:
             for row, text in zip(rows, texts, strict=True):
                 try:
                     opened = open_row(replace(row.checkpoint, bodies=_held(held, text)))
-                    whole = Found(row.place, opened, [filled(write, held) for write in row.writes])
+                    whole = Found(row.place, opened, [places.filled(write, held) for write in row.writes])
                     found.append(read_tuple(self._wrapper, thread, whole, reading=reading))
                 except Corrupted as error:
                     _log.warning("left out of a list: %s", error)
@@ -134,11 +134,6 @@ class Listing:
             return read_commit(row.checkpoint.commit, row.checkpoint.id).spans
         except Corrupted:
             return ""  # opening it reports that
-
-
-def filled(write: Write, held: Mapping[Span, bytes]) -> Write:
-    """A write with the contents of its spans."""
-    return replace(write, bodies=_held(held, write.spans)) if write.spans else write
 
 
 def _held(held: Mapping[Span, bytes], text: str) -> tuple[bytes, ...]:

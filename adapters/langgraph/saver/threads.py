@@ -22,7 +22,6 @@ from ..serde.copying import NoCopy, ValueTemplate
 from ..serde.wrapper import Wrapper
 from .checkpoints import DELTAS, SEEDS, Checkpoints, read_tuple, run_digest
 from .lineage import Lineage
-from .listing import filled
 from .owning import fence_of
 from .reopening import reopened, reopens
 
@@ -137,14 +136,11 @@ class Threads:
         collected: Mapping[str, list[PendingWrite]],
         seeds: dict[str, Any],
     ) -> Call[None]:
-        texts = [write.spans for row in rows for write in row.writes]
-        held = yield from places.bodies(thread, texts)
-        for row in rows:
+        for row, writes in zip(rows, (yield from places.written(thread, rows)), strict=True):
             left = collected.keys() - seeds.keys()
             if not left:
                 return
             where = f"checkpoint {row.place.key} of thread {thread!r}"
-            writes = [filled(write, held) for write in row.writes]
             for write in reversed(read_pending(writes, row.checkpoint, wrapper, where)):
                 if write[1] in left:
                     collected[write[1]].append(write)
