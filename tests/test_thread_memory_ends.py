@@ -288,7 +288,7 @@ async def test_what_a_team_was_told_once_is_part_of_its_conversation_for_good() 
     app.autogen("team", accepts=Said, returns=Said, leave=texts, memory="thread")(team)
     async with serving(app) as coordinator:
         await said(coordinator, "front", "a")
-        assert await said(coordinator, "team", "b") == "look | reply 2 | b | reply 3"
+        assert await said(coordinator, "team", "b") == "b | reply 3"
         told = await coordinator.transcript((await coordinator.timeline("t"))[0].id)
         assert [message.text for message in told.messages] == ["a", "answer 1", "look", "reply 2", "b", "reply 3"]
 
@@ -315,7 +315,7 @@ async def test_a_message_whose_team_had_not_answered_when_its_job_ended() -> Non
         await said(coordinator, "chat", "a")
         with pytest.raises(bp.JobFailed):
             await said(coordinator, "chat", "b")
-        assert await said(coordinator, "chat", "c") == "a | ok | b | c | ok"
+        assert await said(coordinator, "chat", "c") == "c | ok"
     assert heard[-1] == ["a", "b", "c"]
 
 
@@ -337,9 +337,7 @@ async def test_a_swarm_that_asked_a_person_goes_on_with_who_asked() -> None:
         stopped = await coordinator.submit("chat", Said(text="a"), thread="t")
         assert (await question(stopped))["to"] == "user"
         await stopped.cancel()
-        after = await said(coordinator, "chat", "b")
-        assert after.startswith("a | ")
-        assert after.endswith(" | b | granted TERMINATE")
+        assert await said(coordinator, "chat", "b") == "b | granted TERMINATE"
 
 
 async def test_a_team_without_a_state_to_continue_from_is_refused_at_once() -> None:

@@ -90,9 +90,10 @@ class AutoGenAdapter:
                 suspended = await self._driver.drive(team, progress, session, turns)
                 if suspended is not None:
                     return suspended
-                result = task_result(team, progress)
+                result = task_result(team, progress, progress.pending)
+                default = partial(default_result, agent.name, task_result(team, progress))
                 try:
-                    return Finished(await leave(agent, result, context, partial(default_result, agent.name, result)))
+                    return Finished(await leave(agent, result, context, default))
                 except ContractViolation as error:
                     if not correctable(agent, team, progress):
                         raise

@@ -20,9 +20,9 @@ _CORRECTIONS = 3
 def correctable(agent: Agent[Any], team: Adopted, progress: Progress) -> bool:
     """Whether the team can be asked again: it continues from where it ended, and no `leave=` reads its result.
 
-    A GraphFlow that has ended would begin again from its first node.
+    A GraphFlow that has ended would begin again from its first node. A team that its task has stopped said nothing.
     """
-    goes_on = team.stepped and not isinstance(team.team, GraphFlow)
+    goes_on = team.stepped and not isinstance(team.team, GraphFlow) and not progress.begins
     return goes_on and agent.leave is None and progress.corrected < _CORRECTIONS
 
 

@@ -38,10 +38,11 @@ async def drive(team: Adopted, progress: Progress, session: Session, turns: Turn
 async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Session) -> Suspended | None:
     start = [cast(BaseChatMessage, team.message(dump)) for dump in progress.pending]
     if start:
-        progress.stop = await team.check(start)  # AutoGen asks about the task alone, before anybody speaks
+        # AutoGen asks about the task alone, before anybody speaks.
+        progress.stop = await team.check(start[progress.unread :])
         if progress.stop is not None:
             return None
-    begun = len(progress.messages)
+    begun, unread = len(progress.messages), progress.unread
     team.answers = progress.answers
     reason = await turns.run(begun, start)
     if team.asked is not None:
@@ -51,6 +52,8 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     said = [team.message(dump) for dump in progress.messages[begun + len(start) :]]
     progress.pending, progress.answers = [], {}
     progress.turns += 1
+    if unread:
+        progress.checked = [begun + unread]
     progress.checked += [begun + len(start), len(progress.messages)] if start else [len(progress.messages)]
     speakers = dict.fromkeys(message.source for message in said if isinstance(message, BaseChatMessage))
     step = "+".join(speakers) if team.stepped else team.team.name

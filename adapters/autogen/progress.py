@@ -26,7 +26,8 @@ class Progress:
       `turns` counts the turns since then.
     - `stop` says why the team ended.
     - `asks` is the open question. `answers` are those that agents in the unfinished turn already have, by agent.
-    - `since` is where in the thread this visit starts, if the team remembers the one before.
+    - `since` is where in the thread this visit starts, if the team remembers the one before. What is pending before
+      that was given to a visit that ended before the members read it.
     - `corrected` counts how often its result was sent back.
     """
 
@@ -76,13 +77,23 @@ class Progress:
         return cls(messages=messages[:begun], pending=messages[begun:], **native)
 
     def again(self, task: list[Dump]) -> Progress:
-        """A new task for the team that ended here. Its limits start counting again, as in AutoGen. (A job on its thread
-        may have ended before the team read what it was given.)"""
-        return replace(self.more([*self.pending, *task]), since=len(self.messages), corrected=0)
+        """A new task for the team that ended here. Its limits start counting again, as in AutoGen."""
+        unread = self.pending
+        return replace(self.more([*unread, *task]), since=len(self.messages) + len(unread), corrected=0)
 
     def more(self, task: list[Dump]) -> Progress:
         """More messages in the same visit, for the team that ended here."""
         return replace(self, pending=task, checked=[len(self.messages)], turns=0, stop=None, asks=None, answers={})
+
+    @property
+    def begins(self) -> bool:
+        """Whether no turn of this visit has ended."""
+        return len(self.messages) <= self.since
+
+    @property
+    def unread(self) -> int:
+        """How many of the pending messages are from before this visit. The team's limits don't count them."""
+        return max(0, self.since - len(self.messages))
 
     def suspend(self, question: dict[str, Any], *, handoff: bool) -> None:
         """Wait for a person. After a handoff the team has stopped, so its limits start again, as in AutoGen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from autogen_agentchat.base import TaskResult
@@ -44,10 +45,12 @@ def as_dumps(agent: str, task: Any) -> list[Dump]:
     return dumps
 
 
-def task_result(team: Adopted, progress: Progress) -> TaskResult:
-    """What `leave=` gets: the team's thread over all its turns, and why it stopped. AutoGen's own run also returns what
-    was only streamed: what was said inside a society, and whom a selector chose."""
-    return TaskResult(messages=[team.message(dump) for dump in progress.messages], stop_reason=progress.stop)
+def task_result(team: Adopted, progress: Progress, unread: Sequence[Dump] = ()) -> TaskResult:
+    """The team's thread over all turns of this visit, and why it stopped. `leave=` also gets a task that ended the run
+    before a member read it. AutoGen's own run also returns what was only streamed: what was said inside a society, and
+    whom a selector chose."""
+    dumps = [*progress.messages, *unread][progress.since :]
+    return TaskResult(messages=[team.message(dump) for dump in dumps], stop_reason=progress.stop)
 
 
 def default_result(agent: str, result: TaskResult, contract: type[Contract]) -> Contract:
