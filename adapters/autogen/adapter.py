@@ -81,8 +81,9 @@ class AutoGenAdapter:
             team = await adopt(agent, made)
             progress = Progress.restored(agent.name, session.checkpoint)
             if progress is None:
-                task = await enter(agent, payload, context, lambda: default_task(payload, team, session.news))
-                progress = begun(agent, team, session.remembered, as_dumps(agent.name, task))
+                left = Progress.restored(agent.name, session.remembered)
+                task = await enter(agent, payload, context, lambda: default_task(payload, team, session.news, left))
+                progress = begun(agent, team, left, as_dumps(agent.name, task))
                 if agent.memory == "thread":  # the next job has the task, too, if this one stops in its first turn
                     await session.asave(progress.snapshot("begins"))
             turns = Turns(team.team, session, team.keepers)

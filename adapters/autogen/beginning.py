@@ -7,21 +7,19 @@ from typing import Any
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
 
 from ...contracts.agent import Agent
-from ...contracts.checkpoint import Checkpoint
 from ...contracts.errors import BadSetup
 from .folding import Dump
 from .progress import Progress
 from .team import Adopted
 
 
-def begun(agent: Agent[Any], team: Adopted, remembered: Checkpoint | None, task: list[Dump]) -> Progress:
-    """The progress of a visit that begins, with what the team remembers, if anything."""
-    if not team.stepped and (remembered is not None or agent.memory == "thread"):
+def begun(agent: Agent[Any], team: Adopted, left: Progress | None, task: list[Dump]) -> Progress:
+    """The progress of a visit that begins, with what the team's last visit has left, if it remembers any."""
+    if not team.stepped and (left is not None or agent.memory == "thread"):
         raise BadSetup(
             f"agent {agent.name!r} has memory={agent.memory!r}, but its team can't be continued from its state: "
             "AutoGen does that for RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow"
         )
-    left = Progress.restored(agent.name, remembered)
     return Progress(pending=task) if left is None else left.again(_addressed(team, left.messages, task))
 
 
@@ -34,4 +32,4 @@ def _addressed(team: Adopted, said: list[Dump], task: list[Dump]) -> list[Dump]:
         return task
     if isinstance(first, HandoffMessage):
         return task
-    return [HandoffMessage(source=first.source, target=last.source, content=first.to_text()).dump(), *task[1:]]
+    return [HandoffMessage(source=first.source, target=team.addressee(said), content=first.to_text()).dump(), *task[1:]]

@@ -19,7 +19,9 @@ from .team import Adopted
 from .transcript.messages import to_autogen
 
 
-def default_task(payload: Contract, team: Adopted, inherited: Transcript | None) -> str | HandoffMessage:
+def default_task(
+    payload: Contract, team: Adopted, inherited: Transcript | None, left: Progress | None
+) -> str | HandoffMessage:
     """The payload as one text: its only required text field if nothing else is set, else all of it as JSON.
 
     The conversation that the job has brought along goes into each assistant's model context. The message that can carry
@@ -31,7 +33,8 @@ def default_task(payload: Contract, team: Adopted, inherited: Transcript | None)
     if inherited is None:
         return text
     context = to_autogen(inherited.messages, system=False)
-    return HandoffMessage(source="user", target=team.first, content=text, context=context)
+    to = team.addressee(left.messages if left else ())
+    return HandoffMessage(source="user", target=to, content=text, context=context)
 
 
 def as_dumps(agent: str, task: Any) -> list[Dump]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.base import ChatAgent
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StructuredMessage
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, HandoffMessage, StructuredMessage, TextMessage
 from autogen_agentchat.teams import (
     BaseGroupChat,
     GraphFlow,
@@ -67,10 +67,14 @@ class Adopted:
             self.condition, self.max_turns = None, 1
         self._adopt_members()
 
-    @property
-    def first(self) -> str:
-        """The name of the member that begins, if the order of members decides."""
-        return self._members[0][1].name
+    def addressee(self, said: Sequence[Dump]) -> str:
+        """Whom a message from outside addresses, if it has to address somebody: in a swarm, the member that has the
+        conversation `said`."""
+        swarm = next((each for each in teams_within(self.team) if isinstance(each, Swarm)), self.team)
+        names = [member.name for member in private.participants(swarm)]
+        handoffs = (dump for dump in reversed(said) if dump["type"] == "HandoffMessage")
+        known = (name for dump in handoffs for name in (dump["target"], dump["source"]) if name in names)
+        return next(known, names[0])
 
     def message(self, dump: Dump) -> Message:
         """A message from its dump. `BadSetup` if the team doesn't know its type."""
@@ -140,6 +144,8 @@ class Adopted:
         adopt_calls(self.team, self.keepers)
         factory = private.message_factory(self.team)
         for path, member in self._members:
+            if isinstance(member, UserProxyAgent):
+                self._let_read(member)
             if isinstance(member, UserProxyAgent) and private.asks_stdin(member):
                 if len(path) > 1 or not self.stepped:
                     raise BadSetup(
@@ -151,6 +157,21 @@ class Adopted:
                 kind = StructuredMessage[content]  # type: ignore[valid-type]
                 if not factory.is_registered(kind):
                     factory.register(kind)
+
+    def _let_read(self, proxy: UserProxyAgent) -> None:
+        """Let a proxy take a handoff from outside as a text. It carries a conversation, or a person's answer. A proxy
+        would answer it with a handoff back to nobody, or refuse it."""
+        original = proxy.on_messages_stream
+
+        def read(messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Any:
+            return original([self._as_text(message) for message in messages], cancellation_token)
+
+        proxy.on_messages_stream = read  # type: ignore[method-assign]
+
+    def _as_text(self, message: BaseChatMessage) -> BaseChatMessage:
+        if not isinstance(message, HandoffMessage) or message.source in self.names:
+            return message
+        return TextMessage(source=message.source, content=message.content)
 
     def _asking(self, name: str) -> Any:
         async def ask(prompt: str, token: CancellationToken | None) -> str:
