@@ -19,6 +19,12 @@ class Editable(Protocol):
         ...
 
     @staticmethod
+    def check_resumed(source: Checkpoint, state: Any) -> None:
+        """Raise `BadSetup` for one that an agent of another framework can be told, but with which this one's can't
+        continue."""
+        ...
+
+    @staticmethod
     def taken(source: Checkpoint, values: Any) -> Any:
         """Edited values of a checkpoint's state in the form that it has there. `BadSetup` if they have no such form."""
         ...
@@ -53,11 +59,15 @@ def plain_state(source: Checkpoint, state: Any) -> Any:
     return cast("Editable", found).plain_state(source, state) if hasattr(found, "plain_state") else state
 
 
-def check_edit(source: Checkpoint, edited: Callable[[], Any]) -> None:
-    """Have the checkpoint's adapter check the state, if it can. (Making the state costs as much as the rest.)"""
+def check_edit(source: Checkpoint, edited: Callable[[], Any], *, resumes: bool) -> None:
+    """Have the checkpoint's adapter check the state, if it can, and if a run `resumes` from it, for that, too. (Making
+    the state costs as much as the rest.)"""
     found = adapter_of(source.framework)
-    if hasattr(found, "check_edit"):
-        cast("Editable", found).check_edit(source, edited())
+    names = ("check_edit", "check_resumed") if resumes else ("check_edit",)
+    if checks := [getattr(found, name) for name in names if hasattr(found, name)]:
+        state = edited()
+        for check in checks:
+            check(source, state)
 
 
 def taken(source: Checkpoint, values: Any) -> Any:

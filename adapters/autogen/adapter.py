@@ -9,7 +9,7 @@ from typing import Any
 from ...contracts.agent import Agent
 from ...contracts.checkpoint import Checkpoint
 from ...contracts.contract import Contract
-from ...contracts.errors import BadSetup, ContractViolation, MissingExtra
+from ...contracts.errors import ContractViolation, MissingExtra
 from ...contracts.outcome import Finished, Outcome
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
@@ -17,10 +17,9 @@ from ...coordinator.editing import in_its_state
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from ..borders import enter, leave
-from ..dialects import dict_of
-from ..edited import check_messages
 from ..factory import built
 from ..versions import warn_if_untested
+from .edits import check_form, check_resumed
 
 
 class AutoGenAdapter:
@@ -58,11 +57,13 @@ class AutoGenAdapter:
 
     @staticmethod
     def check_edit(source: Checkpoint, state: Any) -> None:
-        """Refuse an edited state from which no team could continue."""
-        if other := sorted(set(dict_of(state)) - {"messages"}):
-            named = ", ".join(map(repr, other))
-            raise BadSetup(f"the state of a team is its messages: {named} would change nothing, edit state['messages']")
-        check_messages("messages", dict_of(state).get("messages"), ("type", "source", "content"))
+        """Refuse an edited state that is no conversation."""
+        check_form(source, state)
+
+    @staticmethod
+    def check_resumed(source: Checkpoint, state: Any) -> None:
+        """Refuse an edited state from which the team itself could not continue."""
+        check_resumed(source, state)
 
     @staticmethod
     def keeps_payload(source: Checkpoint) -> str:

@@ -22,8 +22,8 @@ class Progress:
     - `messages` is the team's thread. `pending` is what its next turn starts with (the task, or an answer). Both are
       as AutoGen dumps them.
     - `team` has the members' states, and `unsaved` what those leave out. Both are folded.
-    - `checked` has the length of the thread at the last reset of the termination condition, and at each check since.
-      `turns` counts the turns since then.
+    - `checked` has the length of the thread at the last reset of the termination condition, and at each check since. So
+      it ends with the length that the thread has. `turns` counts the turns since then.
     - `stop` says why the team ended.
     - `asks` is the open question. `answers` are those that agents in the unfinished turn already have, by agent.
     - `since` is where in the thread this visit starts, if the team remembers the one before. What is pending before
@@ -74,7 +74,11 @@ class Progress:
         native["checked"] = _numbers(native["checked"])
         messages = checkpoint.state["messages"]
         begun = len(messages) - native.pop("pending")
-        return cls(messages=messages[:begun], pending=messages[begun:], **native)
+        thread = min(native["checked"][-1], begun)
+        added = thread < begun
+        found = cls(messages=messages[:thread], pending=messages[thread:], **native)
+        # What an edit added is read in the next turn. A team that had ended goes on with it.
+        return found.more(found.pending) if added and found.stop is not None else found
 
     def again(self, task: list[Dump]) -> Progress:
         """A new task for the team that ended here. Its limits start counting again, as in AutoGen."""
@@ -105,7 +109,7 @@ class Progress:
         """Continue with a person's answer: after a handoff with `messages`, else with what the proxy returns."""
         assert self.asks is not None
         if self.asks["handoff"]:
-            self.pending = messages
+            self.pending = [*self.pending, *messages]
         else:
             self.answers[self.asks["question"]["to"]] = answer_text(answer)
         self.asks = None
@@ -126,7 +130,8 @@ def _runs(numbers: list[int]) -> list[Any]:
 def _numbers(runs: list[Any]) -> list[int]:
     numbers: list[int] = runs[:1]
     for step, times in runs[1:]:
-        numbers += (numbers[-1] + step * n for n in range(1, times + 1))
+        before = numbers[-1]
+        numbers += [before + step * n for n in range(1, times + 1)]
     return numbers
 
 

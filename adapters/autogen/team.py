@@ -16,6 +16,7 @@ from autogen_agentchat.teams import (
     Swarm,
 )
 from autogen_core import CancellationToken
+from pydantic import ValidationError
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
@@ -77,9 +78,15 @@ class Adopted:
         return next(known, names[0])
 
     def message(self, dump: Dump) -> Message:
-        """A message from its dump. `BadSetup` if the team doesn't know its type."""
+        """A message from its dump. `BadSetup` if it has none of the team's forms."""
         try:
             return private.message_factory(self.team).create(dump)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            raise BadSetup(
+                f"agent {self.agent!r}: a {dump['type']} of {dump['source']!r} can't be read "
+                f"({'.'.join(map(str, wrong['loc']))}: {wrong['msg']}): change it back to what it was before its edit"
+            ) from None
         except ValueError as error:
             raise BadSetup(
                 f"agent {self.agent!r}: {error}: give the team custom_message_types=[StructuredMessage[...]]"
@@ -120,6 +127,8 @@ class Adopted:
             await self.team.load_state({"agent_states": states})
             await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
         except (ValueError, LookupError) as error:
+            for dump in progress.messages:
+                self.message(dump)  # if it is one of them, that is what to say
             reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
             raise Outgrown(
                 f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({reason}): put the members "

@@ -64,10 +64,11 @@ class Edit:
         mapping(self.changes, "changes")
         mapping(self.append, "append")
 
-    def of(self, source: Checkpoint, base: Base, step: str) -> Snapshot:
-        """The snapshot to save, with the framework's own notes. `BadSetup` if the framework could not go on from it."""
+    def of(self, source: Checkpoint, base: Base, step: str, *, resumes: bool = True) -> Snapshot:
+        """The snapshot to save, with the framework's own notes. `BadSetup` if the framework could not go on from it, or
+        could not read it, if nothing `resumes` from it."""
         if self.anything:
-            check_edit(source, lambda: self._after(source.state))
+            check_edit(source, lambda: self._after(source.state), resumes=resumes)
             edit = Edit(*(taken(source, given) for given in (self.changes, self.append, self.state)))
             return edit._snapshot(source, base, step)
         return self._snapshot(source, base, step)

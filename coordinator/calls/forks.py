@@ -97,7 +97,7 @@ def fork_job(
             "one of the graph itself"
         )
     edit = edit.within(source.state)
-    made = next(drafts(bases, at, edit.of(source, at.base, "fork"), source.thread, ""))
+    made = next(drafts(bases, at, edit.of(source, at.base, "fork", resumes=False), source.thread, ""))
     state = plain_state(source, value(made.nodes.state))
     _, kind = yield from book.taker(to)
     if payload is None:

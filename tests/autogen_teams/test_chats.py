@@ -155,6 +155,23 @@ async def test_a_turn_that_is_taken_over_sees_what_the_jobs_before_left_out_of_i
         assert await say("m2") == Report(body="m2 | first | m1 / m2 / first")
 
 
+async def test_a_team_that_is_resumed_twice_counts_each_message_once() -> None:
+    away = {4, 6}
+
+    def reply(turn: int, messages: Sequence[LLMMessage]) -> str:
+        if len(messages) in away:
+            away.remove(len(messages))
+            raise bp.RetryLater(0.01)
+        return f"{len(messages)}"
+
+    def team() -> RoundRobinGroupChat:
+        return RoundRobinGroupChat([speaker("A", reply)], termination_condition=MaxMessageTermination(9))
+
+    assert await only(team, leave=texts).run("a", Draft(text="0"), timeout=20) == Report(
+        body="0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8"
+    )
+
+
 async def test_a_later_answer_in_words_is_not_an_earlier_one_with_a_structure() -> None:
     def team() -> RoundRobinGroupChat:
         structured = speaker("A", lambda *_: '{"points": 1, "reason": "a"}', output_content_type=Score)

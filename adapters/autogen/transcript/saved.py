@@ -66,7 +66,7 @@ def read_dump(dump: Fields) -> Message | None:
     return Message(
         role=role,
         author=dump["source"],
-        id=dump["id"],
+        id=dump.get("id"),
         parts=parts,
         usage=Usage(input=usage["prompt_tokens"], output=usage["completion_tokens"]) if usage else None,
         native={"autogen chat": Native(form={"type": dump["type"]}, more=_more(dump))},
