@@ -11,6 +11,7 @@ from ...contracts.checkpoint import Snapshot
 from ...contracts.handoff import Answer
 from ...contracts.inbox import AskTerms
 from ...contracts.outcome import Suspended
+from ...contracts.versions import Outgrown
 from ...coordinator.session import Session
 from .folding import Dump
 from .progress import Progress, answer_text
@@ -47,6 +48,11 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     reason = await turns.run(begun, start)
     if team.asked is not None:
         return _suspend_for_proxy(team, progress, team.asked)
+    for name in progress.answers.keys() - team.taken:
+        raise Outgrown(
+            f"agent {team.agent!r}: the person's answer to {name!r} was not asked for again: its factory's team is not "
+            "the one that asked. Put that back, and redrive the job"
+        )
 
     await team.capture(progress)
     said = [team.message(dump) for dump in progress.messages[begun + len(start) :]]

@@ -55,11 +55,10 @@ def _malformed(dump: Dump, known: set[str]) -> str:
     kind = dump["type"]
     if not isinstance(kind, str):
         return f"type is a str, and would be {a_kind(kind)}"
-    structured = kind.startswith("StructuredMessage")
-    wanted = str if kind in _TEXTS else list if kind in _LISTS else dict if structured else None
-    if wanted is None and kind not in known:
+    if kind not in _TEXTS | _LISTS | known and not kind.startswith("StructuredMessage"):
         return f"there is no type {kind!r} among AutoGen's messages and those of this conversation"
-    for name, form in {**_FIELDS, "content": wanted or object}.items():
+    content = str if kind in _TEXTS else list if kind in _LISTS else object
+    for name, form in {**_FIELDS, "content": content}.items():
         if name in dump and not isinstance(dump[name], form):
             return f"{name} of a {kind} is a {form.__name__}, and would be {a_kind(dump[name])}"
     if kind == "HandoffMessage" and "target" not in dump:

@@ -8,7 +8,7 @@ from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, CodeExecutorAgent, MessageFilterAgent, SocietyOfMindAgent
 from autogen_agentchat.base import ChatAgent, Team
-from autogen_agentchat.teams import BaseGroupChat
+from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
 
 from . import private
 from .errors import Report, report_errors
@@ -68,7 +68,10 @@ def check_members(team: BaseGroupChat, states: Mapping[str, Any]) -> None:
     manager = private.manager_name(team)
     if manager not in states:
         raise LookupError(f"it is a {type(team).__name__}, and was another kind of team")
-    had, has = sorted({*states} - {manager}), sorted(member.name for member in private.participants(team))
+    had = [name for name in states if name != manager]
+    has = [member.name for member in private.participants(team)]
+    if not isinstance(team, RoundRobinGroupChat):  # which counts its members
+        had, has = sorted(had), sorted(has)
     if had != has:
         raise LookupError(f"{team.name} has the members {', '.join(has)}, and had {', '.join(had)}")
     for member in private.participants(team):

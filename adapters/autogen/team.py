@@ -45,8 +45,8 @@ class Adopted:
 
     `stepped` says whether it stops after each turn. If not, it keeps its own limits and runs as one turn. `in_swarms`
     are the members of its swarms. `outside` are the agent's `hands_to`: a handoff to one of these ends the team, and a
-    handoff to another name asks a person. `answers` are people's answers to its proxies, by name. `asked` is the proxy
-    that still waits.
+    handoff to another name asks a person. `answers` are people's answers to its proxies, by name, and `taken` the
+    proxies that have asked for theirs. `asked` is the proxy that still waits.
     """
 
     def __init__(self, agent: Agent[Any], team: BaseGroupChat, keepers: list[Keeper]) -> None:
@@ -57,6 +57,7 @@ class Adopted:
         self.stepped = isinstance(team, STEPPED)
         self.condition, self.max_turns = private.limits(team)
         self.answers: Mapping[str, str] = {}
+        self.taken: set[str] = set()
         self.asked: str | None = None
         self._members = list(within(team))
         self.names = frozenset(member.name for _, member in self._members)
@@ -132,7 +133,7 @@ class Adopted:
             reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
             raise Outgrown(
                 f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({reason}): put the members "
-                "back, and messages that an edit removed, to finish the jobs that were started with them"
+                "back as they were, and messages that an edit removed, to finish the jobs that were started with them"
             ) from None
         if isinstance(self.team, GraphFlow):
             await private.restore_triggers(self.team)
@@ -185,6 +186,7 @@ class Adopted:
     def _asking(self, name: str) -> Any:
         async def ask(prompt: str, token: CancellationToken | None) -> str:
             if name in self.answers:
+                self.taken.add(name)
                 return self.answers[name]
             self.asked = self.asked or name
             return ""  # ends the turn, which the driver then throws away

@@ -213,3 +213,47 @@ async def test_a_team_that_is_not_the_one_of_its_checkpoint_says_what_to_do(now:
     with pytest.raises(bp.JobFailed, match=rf"its checkpoint \({reason}\): put the members back") as failed:
         await only(lambda: next(releases)).run("a", Draft(text="go"), timeout=30)
     assert failed.value.reason == "refused"
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        ("xpwz", "RoundRobinGroupChat has the members x, p, w, z, and had w, x, p, z"),
+        ("asker", "the person's answer to 'p' was not asked for again"),
+    ],
+)
+async def test_a_persons_answer_is_not_lost_with_a_new_release(now: str, reason: str) -> None:
+    """Somebody else would speak in the place of the one who asked."""
+
+    def ring(names: str, asks: str = "p") -> BaseGroupChat:
+        members = [UserProxyAgent(name) if name == asks else speaker(name, says(name)) for name in names]
+        return RoundRobinGroupChat([*members], max_turns=5)
+
+    others = {"xpwz": lambda: ring("xpwz"), "asker": lambda: ring("wxpz", "nobody")}
+    old = only(lambda: ring("wxpz"), retries=1, leave=lambda result: Report(body=result.messages[-3].to_text()))
+    new = only(others[now], retries=1, leave=lambda result: Report(body="none"))
+    async with bp.connect("memory://", app=old) as coordinator:
+        async with old.worker(coordinator):
+            job = await coordinator.submit("a", Draft(text="go"))
+            assert (await question(job))["to"] == "p"
+        async with new.worker(coordinator):
+            await job.answer("mine")
+            with pytest.raises(bp.JobFailed, match=reason) as refused:
+                await job.result(timeout=30)
+            assert refused.value.reason == "refused"
+        await coordinator.redrive(job.id)
+        async with old.worker(coordinator):
+            assert await job.result(timeout=30) == Report(body="mine")
+
+
+async def test_an_inner_team_keeps_its_order_too() -> None:
+    def fails(turn: int, messages: Any) -> str:
+        raise ConnectionError("away")
+
+    def around(names: str) -> BaseGroupChat:
+        inner = RoundRobinGroupChat([speaker(name, says("x")) for name in names], name="inner", max_turns=1)
+        return RoundRobinGroupChat([inner, speaker("last", fails)], max_turns=2)
+
+    releases = iter([around("AB"), around("BA")])
+    with pytest.raises(bp.JobFailed, match="inner has the members B, A, and had A, B"):
+        await only(lambda: next(releases)).run("a", Draft(text="go"), timeout=30)
