@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from autogen_agentchat.base import Handoff
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage, ThoughtEvent
+from autogen_agentchat.teams import GraphFlow
 
 from ...contracts.checkpoint import Snapshot
 from ...contracts.handoff import Answer
@@ -14,6 +15,7 @@ from ...contracts.outcome import Suspended
 from ...contracts.versions import Outgrown
 from ...coordinator.session import Session
 from .folding import Dump
+from .private import participants
 from .progress import Progress, answer_text
 from .team import Adopted, Message
 from .turn import Turns
@@ -27,6 +29,8 @@ async def drive(team: Adopted, progress: Progress, session: Session, turns: Turn
         if session.answer is None:
             return _suspended(progress)
         progress.take(session.answer, _reply(team, progress.asks["question"], session.answer))
+        if progress.asks is not None:
+            return _suspended(progress, progress.snapshot(f"ask {progress.asks['question']['to']}"))
     await team.load(progress)
     while progress.stop is None:
         session.check()
@@ -63,14 +67,13 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     progress.checked += [begun + len(start), len(progress.messages)] if start else [len(progress.messages)]
     speakers = dict.fromkeys(message.source for message in said if isinstance(message, BaseChatMessage))
     step = "+".join(speakers) if team.stepped else team.team.name
-    handoff = _handoff_out(team, said)
-    if handoff is not None and handoff.target not in team.outside:
-        words = _own_words(team, progress, handoff)
-        progress.suspend({"from": handoff.source, "to": handoff.target, "text": words}, handoff=True)
+    out = _handoffs_out(team, said)
+    ends = next((f"Handoff to {handoff.target}." for handoff in out if handoff.target in team.outside), None)
+    if asks := [_question(team, progress, handoff) for handoff in out if handoff.target not in team.outside]:
+        progress.stop = ends
+        progress.suspend(asks, handoff=True)
         return _suspended(progress, progress.snapshot(step))
-    progress.stop = await _why_stop(team, progress, reason, said)
-    if handoff is not None and progress.stop is None:
-        progress.stop = f"Handoff to {handoff.target}."
+    progress.stop = await _why_stop(team, progress, reason, said) or ends
     await session.asave(progress.snapshot(step))
     return None
 
@@ -84,16 +87,25 @@ async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said:
     return stop
 
 
-def _handoff_out(team: Adopted, said: list[Message]) -> HandoffMessage | None:
-    """The handoff that ended a turn, if its target is not in the team."""
-    last = next((message for message in reversed(said) if isinstance(message, BaseChatMessage)), None)
-    return last if isinstance(last, HandoffMessage) and last.target not in team.names else None
+def _handoffs_out(team: Adopted, said: list[Message]) -> list[HandoffMessage]:
+    """The handoffs that ended a turn, if their targets are not in the team. A turn of a graph may be several nodes'."""
+    spoken = [message for message in said if isinstance(message, BaseChatMessage)]
+    last = spoken[-1:]
+    if isinstance(team.team, GraphFlow):
+        nodes = {member.name for member in participants(team.team)}
+        last = [*{message.source: message for message in spoken if message.source in nodes}.values()]
+    return [message for message in last if isinstance(message, HandoffMessage) and message.target not in team.names]
+
+
+def _question(team: Adopted, progress: Progress, handoff: HandoffMessage) -> dict[str, Any]:
+    return {"from": handoff.source, "to": handoff.target, "text": _own_words(team, progress, handoff)}
 
 
 def _own_words(team: Adopted, progress: Progress, handoff: HandoffMessage) -> str:
     """What the asking agent said up to its handoff. The handoff's own text is mostly AutoGen's standard sentence."""
     words: list[str] = []
-    for dump in reversed(progress.messages):
+    ids = [dump["id"] for dump in progress.messages]
+    for dump in reversed(progress.messages[: ids.index(handoff.id) + 1]):
         message = team.message(dump)
         if message.source != handoff.source:
             break
@@ -107,7 +119,7 @@ def _own_words(team: Adopted, progress: Progress, handoff: HandoffMessage) -> st
 def _suspend_for_proxy(team: Adopted, progress: Progress, proxy: str) -> Suspended:
     """Wait for the person behind a proxy. The turn is thrown away, and runs again when the answer is there."""
     last = team.message([*progress.messages, *progress.pending][-1])
-    progress.suspend({"from": last.source, "to": proxy, "text": last.to_text()}, handoff=False)
+    progress.suspend([{"from": last.source, "to": proxy, "text": last.to_text()}], handoff=False)
     return _suspended(progress, progress.snapshot(f"ask {proxy}"))
 
 

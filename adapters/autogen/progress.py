@@ -25,7 +25,8 @@ class Progress:
     - `checked` has the length of the thread at the last reset of the termination condition, and at each check since. So
       it ends with the length that the thread has. `turns` counts the turns since then.
     - `stop` says why the team ended.
-    - `asks` is the open question. `answers` are those that agents in the unfinished turn already have, by agent.
+    - `asks` is the open question, with those to ask after it. `answers` are those that agents in the unfinished turn
+      already have, by agent.
     - `since` is where in the thread this visit starts, if the team remembers the one before. What is pending before
       that was given to a visit that ended before the members read it.
     - `corrected` counts how often its result was sent back.
@@ -99,20 +100,26 @@ class Progress:
         """How many of the pending messages are from before this visit. The team's limits don't count them."""
         return max(0, self.since - len(self.messages))
 
-    def suspend(self, question: dict[str, Any], *, handoff: bool) -> None:
-        """Wait for a person. After a handoff the team has stopped, so its limits start again, as in AutoGen."""
-        self.asks = {"question": question, "handoff": handoff}
+    def suspend(self, questions: list[dict[str, Any]], *, handoff: bool) -> None:
+        """Wait for a person, or several, one after the other. After a handoff the team has stopped, so its limits start
+        again, as in AutoGen."""
+        self.asks = {"question": questions[0], "handoff": handoff}
+        if more := questions[1:]:
+            self.asks["more"] = more
         if handoff:
             self.checked, self.turns = [len(self.messages)], 0
 
     def take(self, answer: Answer, messages: list[Dump]) -> None:
-        """Continue with a person's answer: after a handoff with `messages`, else with what the proxy returns."""
+        """Take a person's answer: after a handoff as `messages`, else as what the proxy returns. Then continue, or ask
+        the next one."""
         assert self.asks is not None
-        if self.asks["handoff"]:
+        asks, self.asks = self.asks, None
+        if asks["handoff"]:
             self.pending = [*self.pending, *messages]
         else:
-            self.answers[self.asks["question"]["to"]] = answer_text(answer)
-        self.asks = None
+            self.answers[asks["question"]["to"]] = answer_text(answer)
+        if more := asks.get("more"):
+            self.suspend(more, handoff=asks["handoff"])
 
 
 def _runs(numbers: list[int]) -> list[Any]:
