@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
+from autogen_agentchat.teams import Swarm
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
@@ -24,12 +25,13 @@ def begun(agent: Agent[Any], team: Adopted, left: Progress | None, task: list[Du
 
 
 def _addressed(team: Adopted, said: list[Dump], task: list[Dump]) -> list[Dump]:
-    """A task, addressed to the member of a swarm that had handed off to somebody outside: AutoGen continues with no
+    """A task, addressed to a member of a swarm if the last handoff was to nobody in the team: AutoGen continues with no
     other."""
-    first = team.message(task[0])
-    last = next((each for each in map(team.message, reversed(said)) if isinstance(each, BaseChatMessage)), None)
-    if not isinstance(last, HandoffMessage) or last.source not in team.in_swarms or last.target in team.names:
+    last = next((dump for dump in reversed(said) if dump["type"] == "HandoffMessage"), None)
+    if last is None or last["target"] in team.names or task[0]["type"] == "HandoffMessage":
         return task
-    if isinstance(first, HandoffMessage):
+    if not isinstance(team.team, Swarm) and last["source"] not in team.in_swarms:
         return task
-    return [HandoffMessage(source=first.source, target=team.addressee(said), content=first.to_text()).dump(), *task[1:]]
+    first = cast(BaseChatMessage, team.message(task[0]))
+    to = team.addressee(said)
+    return [HandoffMessage(source=first.source, target=to, content=first.to_text()).dump(), *task[1:]]

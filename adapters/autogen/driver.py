@@ -28,8 +28,7 @@ async def drive(team: Adopted, progress: Progress, session: Session, turns: Turn
     if progress.asks is not None:
         if session.answer is None:
             return _suspended(progress)
-        progress.take(session.answer, _reply(team, progress.asks["question"], session.answer))
-        if progress.asks is not None:
+        if progress.take(session.answer, _reply(team, progress.asks["question"], session.answer)):
             return _suspended(progress, progress.snapshot(f"ask {progress.asks['question']['to']}"))
     await team.load(progress)
     while progress.stop is None:

@@ -109,9 +109,9 @@ class Progress:
         if handoff:
             self.checked, self.turns = [len(self.messages)], 0
 
-    def take(self, answer: Answer, messages: list[Dump]) -> None:
-        """Take a person's answer: after a handoff as `messages`, else as what the proxy returns. Then continue, or ask
-        the next one."""
+    def take(self, answer: Answer, messages: list[Dump]) -> bool:
+        """Take a person's answer: after a handoff as `messages`, else as what the proxy returns. Returns whether there
+        is another one to ask before the team continues."""
         assert self.asks is not None
         asks, self.asks = self.asks, None
         if asks["handoff"]:
@@ -120,6 +120,7 @@ class Progress:
             self.answers[asks["question"]["to"]] = answer_text(answer)
         if more := asks.get("more"):
             self.suspend(more, handoff=asks["handoff"])
+        return bool(more)
 
 
 def _runs(numbers: list[int]) -> list[Any]:

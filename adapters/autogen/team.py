@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,8 +36,12 @@ from .members import (
     within,
 )
 from .progress import Progress
+from .renewing import renewed
+
+_log = logging.getLogger("batonpass.autogen")
 
 Message = BaseAgentEvent | BaseChatMessage
+_NEW = "the members of the new one begin with what was said so far, and its tools anew"
 STEPPED = (RoundRobinGroupChat, SelectorGroupChat, Swarm, GraphFlow)
 
 
@@ -54,6 +59,7 @@ class Adopted:
         self.team = team
         self.keepers = keepers
         self.outside = frozenset(agent.hands_to)
+        self._talks = agent.memory == "thread"
         self.stepped = isinstance(team, STEPPED)
         self.condition, self.max_turns = private.limits(team)
         self.answers: Mapping[str, str] = {}
@@ -116,21 +122,23 @@ class Adopted:
     async def load(self, progress: Progress) -> None:
         """Bring the fresh team to where `progress` is.
 
-        Its condition sees the messages again, in the same portions. A TimeoutTermination counts from now.
+        Its condition sees the messages again, in the same portions. A TimeoutTermination counts from now. If members of
+        a conversation have changed, the new ones continue it with the next job.
         """
         if progress.team is None:
             return
+        begins = self._talks and progress.begins and not progress.answers
+        fresh: dict[str, Any] = dict((await self.team.save_state())["agent_states"]) if begins else {}
         try:
-            states = unfold(progress.team, progress.messages)
-            check_members(self.team, states)
-            manager = private.manager_name(self.team)
-            states[manager]["message_thread"] = progress.messages
-            await self.team.load_state({"agent_states": states})
-            await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
+            await self._load_states(progress)
         except (ValueError, LookupError) as error:
             for dump in progress.messages:
                 self.message(dump)  # if it is one of them, that is what to say
             reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
+            if begins:
+                _log.warning("agent %r: its team is not the one of the job before (%s): %s", self.agent, reason, _NEW)
+                await self._renew(progress, fresh)
+                return
             raise Outgrown(
                 f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({reason}): put the members "
                 "back as they were, and messages that an edit removed, to finish the jobs that were started with them"
@@ -140,6 +148,22 @@ class Adopted:
         for start, end in zip(progress.checked, progress.checked[1:], strict=False):
             portion = [self.message(dump) for dump in progress.messages[start:end]]
             progress.stop = progress.stop or await self.check(portion)
+
+    async def _load_states(self, progress: Progress) -> None:
+        states = unfold(progress.team, progress.messages)
+        check_members(self.team, states)
+        states[private.manager_name(self.team)]["message_thread"] = progress.messages
+        await self.team.load_state({"agent_states": states})
+        await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
+
+    async def _renew(self, progress: Progress, fresh: Mapping[str, Any]) -> None:
+        progress.team = fold(renewed(fresh, progress.messages, self.message), progress.messages)
+        progress.unsaved = []
+        to = self.addressee(progress.messages)
+        progress.pending = [
+            {**dump, "target": to} if dump.get("target", to) not in self.names else dump for dump in progress.pending
+        ]
+        await self._load_states(progress)
 
     async def capture(self, progress: Progress) -> None:
         """Put the team's state into `progress`. The team must not be running."""
