@@ -163,7 +163,7 @@ class Runner:
         try:
             session, envelope = await self._opened(delivery)
         except BatonpassError as error:
-            await self._unopened(about, row, error)
+            await self._unopened(about, delivery, error)
             return
         if self._draining:  # it was claimed while the worker was stopping
             await self._closing.release(about, session.fence)
@@ -281,23 +281,19 @@ class Runner:
             )
         return LeaseSession(self._store, delivery, self._app)
 
-    async def _unopened(self, about: About, row: JobRow, error: BatonpassError) -> None:
+    async def _unopened(self, about: About, delivery: Delivery, error: BatonpassError) -> None:
         """What was claimed can't be read. If only this worker can't read it, leave it to another one."""
+        row = delivery.job
         if isinstance(error, Unavailable):
             _log.error("%s: given up until its lease is given back or expires: %s", about, error)
             return
         if isinstance(error, MissingKey | Unproven):
             await self._leave_to_others(about, row, f"can't read it: {error}")
             return
-        try:
-            another = isinstance(error, Outdated) and await self._has_other(row)
-        except Unavailable as away:
-            _log.error("%s: given up until its lease expires: %s, and then: %s", about, error, away)
-            return
-        if another:
-            await self._leave_to_others(about, row, f"can't read it, and another worker may: {error}")
-        else:
-            await self._closing.fail(about, None, LeaseSession(self._store, Delivery(_bare(row), None)), error)
+        bare = Delivery(_bare(row), None)
+        if isinstance(error, _OTHER_CODE):
+            bare = replace(bare, journal=delivery.journal)
+        await self._failed(about, row, None, LeaseSession(self._store, bare), error)
 
     async def _attempt(self, about: About, row: JobRow, envelope: Envelope, session: LeaseSession) -> None:
         agent, calls = self._app[row.agent], Calls()
@@ -325,13 +321,15 @@ class Runner:
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise
-            await self._failed(about, row, session, single(error))
+            await self._failed(about, row, agent, session, single(error))
         finally:
             session.trouble = None  # for threads of it that write on
             self._trouble.gave_up(row.lease)
             self._left.take(about, calls)
 
-    async def _failed(self, about: About, row: JobRow, session: LeaseSession, error: BaseException) -> None:
+    async def _failed(
+        self, about: About, row: JobRow, agent: Agent[Any] | None, session: LeaseSession, error: BaseException
+    ) -> None:
         if isinstance(error, _OTHER_CODE):
             try:
                 if await self._may_leave(row, session):
@@ -341,7 +339,7 @@ class Runner:
                 _log.error("%s: given up until its lease expires: %s, and then: %s", about, error, away)
                 return
         self.aside.take_back(row.queue)
-        await self._closing.fail(about, self._app[row.agent], session, error, row)
+        await self._closing.fail(about, agent, session, error, row)
 
     async def _may_leave(self, row: JobRow, session: LeaseSession) -> bool:
         """Whether another live worker may have the code that goes on with it, as in a rolling deploy. If that takes

@@ -26,7 +26,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claiming, "_ASIDE_LOOK", 0.02)
 
 
-def release(version: int, ran: list[str], isolation: str) -> bp.App:
+def release(version: int, ran: list[str], isolation: str, app_version: str = "") -> bp.App:
     """A release of the app, whose agent asks in the middle."""
 
     async def run(ask: Ask, ctx: bp.Context) -> Reply:
@@ -34,7 +34,9 @@ def release(version: int, ran: list[str], isolation: str) -> bp.App:
         answer = await ctx.ask("and?", answer=Ask)
         return Reply(text=f"{answer.text} at attempt {ctx.attempt}, version {version}")
 
-    return only(run, state_version=version, isolation=isolation)
+    made = only(run, state_version=version, isolation=isolation)
+    made.version = app_version
+    return made
 
 
 @pytest.mark.parametrize("isolation", ["task", "process"])
@@ -54,19 +56,25 @@ async def test_it_leaves_a_newer_state_to_newer_ones(
             go.set()
             assert (await job.result(timeout=DEADLINE)).text == "yes at attempt 1, version 2"
         assert "job.failed" not in await kinds(coordinator, job)
-    assert "it can't read it, and another worker may: checkpoint" in caplog.text
+    assert "it does not go on with it, and another worker may: checkpoint" in caplog.text
     assert "this program is older: update it" in caplog.text
     assert ran == ["before"]
 
 
-async def test_it_parks_a_newer_state_that_no_other_can_read(store_url: str) -> None:
-    """After a deploy was rolled back: such jobs must not keep the others waiting."""
-    older, newer = (release(version, [], "task") for version in (1, 2))
+@pytest.mark.parametrize("versions", ["11", "12"])
+async def test_it_parks_a_newer_state_that_no_other_can_read(
+    versions: str, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a deploy was rolled back: such jobs must not keep the others waiting. Two workers of different versions
+    leave it to each other a few times only."""
+    monkeypatch.setattr(running, "_LEAVES", 2)
+    older, other = (release(1, [], "task", version) for version in versions)
+    newer = release(2, [], "task")
     async with bp.connect(store_url) as coordinator:
         async with newer.worker(coordinator):
             job = await coordinator.submit("a", Ask(), returns=Reply)
             await asked(job)
-        async with older.worker(coordinator), older.worker(coordinator):
+        async with older.worker(coordinator), other.worker(coordinator):
             await job.answer(Ask(text="yes"))
             with pytest.raises(bp.JobFailed, match="this program is older: update it"):
                 await job.result(timeout=DEADLINE)
