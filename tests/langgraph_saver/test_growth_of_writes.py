@@ -62,8 +62,9 @@ class _Agents(MessagesState):
     turns: int
 
 
-def _subgraph() -> StateGraph[Any, Any, Any, Any]:
-    """As an agent of LangGraph's own is one: it is given all messages, and returns all messages."""
+def _subgraph(keeps: bool | None = None) -> StateGraph[Any, Any, Any, Any]:
+    """As an agent of LangGraph's own is one: it is given all messages, and returns all messages. It may keep a state of
+    its own between runs."""
 
     def model(state: Any) -> Any:
         number = len(state["messages"])
@@ -73,7 +74,7 @@ def _subgraph() -> StateGraph[Any, Any, Any, Any]:
     inner.add_node("model", model)
     inner.add_edge(START, "model")
     graph = StateGraph(_Agents)
-    graph.add_node("agent", inner.compile())
+    graph.add_node("agent", inner.compile(checkpointer=keeps))
     graph.add_edge(START, "agent")
     return graph
 
@@ -91,6 +92,7 @@ GRAPHS: dict[str, tuple[Callable[[], StateGraph[Any, Any, Any, Any]], Callable[[
     "dict": (lambda: _node(_dict), _asked),
     "str": (lambda: _node(_str), _asked),
     "subgraph": (_subgraph, _said),
+    "lasting subgraph": (lambda: _subgraph(keeps=True), _said),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.serde.types import INTERRUPT, TASKS, _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
+from langgraph.constants import START
 
 from ....contracts.builtin_types import class_of
 from ....contracts.checkpoint import Checkpoint as Stored
@@ -104,6 +105,11 @@ class Record:
     def channels(self) -> Collection[str]:
         """Those that its state has."""
         return self._visible.keys()
+
+    @property
+    def has_input(self) -> bool:
+        """Whether it has the input of a run that begins."""
+        return START in self._values
 
     @property
     def keeps_deltas(self) -> bool:

@@ -34,7 +34,7 @@ from ..record.pending_writes import PackedWrite, read_pending
 from ..record.reading import Reading
 from ..serde.wrapper import Wrapper
 from .batching import Batch, Batching
-from .lending import around, with_input
+from .lending import around, as_input, with_input
 from .outlines import Outlines
 
 # Set in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins there may
@@ -135,9 +135,10 @@ class Checkpoints:
         """The checkpoint that a record shares with. `before` is the one before it."""
         deltas = self.recent.get((*spot[:2], DELTAS)) if record.keeps_deltas else None
         if deltas is None:
-            if before is None:
-                return around(self.recent, spot)
-            return with_input(before, record.channels) if before.held.given else before
+            known = before or around(self.recent, spot)
+            if known is not None and record.has_input:
+                return as_input(known)
+            return with_input(before, record.channels) if before and before.held.given else known
         # The value of a delta channel shares most with the last one that was kept, several checkpoints ago.
         if before is not None and before.id != deltas.id:
             record.take_same(wrapper, before.make(), before.held)

@@ -12,28 +12,38 @@ from ....coordinator.parts.recent import Known, Recent, Spot
 
 
 def around(recent: Recent, spot: Spot) -> Known | None:
-    """For the first checkpoint of a subgraph's run: the last one of the graph around it, whose values a node is mostly
-    given. It may have them as its input, too."""
+    """For the first checkpoint of a subgraph: the last one of the graph around it, whose values a node is mostly
+    given."""
     thread, scope, _ = spot
     while scope:
         scope = scope.rpartition("|")[0]
         if (known := recent.get((thread, scope, ""))) is not None:
-            return Known(known.id, lambda: _of_input(known.make()), known.size)
+            return Known(known.id, lambda: _lent(known.make()), known.size)
     return None
 
 
-def _of_input(base: Base) -> Base:
-    if not isinstance(base.state, Branch):  # small
-        return base
-    state = _closed(base.state)
-    return Base(base.id, state, Branch({"hidden": Branch({START: state})}), base.version)
+def _lent(base: Base) -> Base:
+    return replace(base, state=_closed(base.state))
 
 
 def _closed(node: Node) -> Node:
-    """The node, with logs that only the graph around goes on with: to take turns would take a log for each turn."""
+    """The node, with logs that only their owner goes on with: to take turns would take a log for each turn."""
     if isinstance(node, Branch):
         return Branch({key: _closed(child) for key, child in node.children.items()})
     return replace(node, open_end=False) if isinstance(node, Part) else node
+
+
+def as_input(known: Known) -> Known:
+    """For the checkpoint with a run's input: the one before it, with its values as if they had been an input. A
+    subgraph is mostly given what it had, and more, and so are graphs whose callers keep the conversation."""
+
+    def make() -> Base:
+        base = known.make()
+        if not isinstance(base.state, Branch):  # small
+            return base
+        return replace(base, native=Branch({"hidden": Branch({START: _closed(base.state)})}))
+
+    return Known(known.id, make, known.size, known.held)
 
 
 def with_input(known: Known, channels: Collection[str]) -> Known:
