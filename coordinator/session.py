@@ -37,6 +37,10 @@ class Session(Protocol):
     def agent(self) -> str: ...
     @property
     def attempt(self) -> int: ...
+    @property
+    def token(self) -> int:
+        """The lease's fencing token, which is greater each time a worker takes up the job."""
+        ...
 
     @property
     def checkpoint(self) -> Checkpoint | None:

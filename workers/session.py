@@ -86,7 +86,7 @@ class LeaseSession:
         self.fence = row.fence
         self.job_id = row.id
         self.hop, self.agent = row.hop, row.agent
-        self.attempt, self.priority = row.attempt, row.priority
+        self.attempt, self.token, self.priority = row.attempt, row.token, row.priority
         self.cut = row.fan if row.verdict == "cut" else None  # an undecided fan-out, or one to be made again
         self.last_error = row.error or None
         self._began = time.monotonic()

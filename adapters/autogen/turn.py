@@ -78,11 +78,15 @@ class Turns:
                 reason = item.stop_reason
             try:
                 if isinstance(item, ModelClientStreamingChunkEvent):
-                    await self._session.aemit([{"agent": item.source, "chunk": item.content}])
+                    await self._session.aemit([self._part(item)])
                 self._session.check()
             except Fenced as error:
                 self._end(error)
         return reason
+
+    def _part(self, chunk: ModelClientStreamingChunkEvent) -> dict[str, Any]:
+        of = {"message": chunk.full_message_id} if chunk.full_message_id else {}  # the user's own agents may give none
+        return {"agent": chunk.source, **of, "lease": self._session.token, "chunk": chunk.content}
 
     def _keep(self, member: str, error: BaseException) -> None:
         self._errors.add(member, error)

@@ -20,6 +20,7 @@ async def test_a_streamed_answer_comes_in_parts(tmp_path: Path, monkeypatch: pyt
         with anyio.fail_after(30):
             parts = [part async for part in job.stream()]
         assert {part["agent"] for part in parts} == {"seeker"}
+        assert len({(part["message"], part["lease"]) for part in parts}) == 1
         said = "".join(part["chunk"] for part in parts).strip()
         assert len(parts) > 2
         assert said in (await job.result(timeout=30)).body

@@ -52,6 +52,7 @@ async def test_a_streamed_answer_comes_in_parts(in_flow: bool) -> None:
         job = await coordinator.submit("a", Topic(text="rain"), returns=Article)
         with anyio.fail_after(30):
             parts = [part async for part in job.stream()]
+        assert len({(part.pop("message"), part.pop("lease")) for part in parts}) == 1
         assert parts == [{"agent": "one", "task": "one", "chunk": word} for word in ("rain", "is", "wet")]
         assert (await job.result(timeout=30)).text == "rain is wet"
 
@@ -73,6 +74,8 @@ async def test_tasks_of_one_agent_can_be_told_apart() -> None:
         job = await coordinator.submit("a", Topic(text="rain"), returns=Article)
         with anyio.fail_after(30):
             parts = [part async for part in job.stream()]
+    assert len({part.pop("message") for part in parts}) == 3
+    assert len({part.pop("lease") for part in parts}) == 1
     assert parts[:2] == [
         {"agent": "one", "task": "one", "chunk": "1"},
         {"agent": "one", "task": "None of it", "chunk": "2"},

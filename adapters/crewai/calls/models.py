@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+from uuid import uuid4
 
 from pydantic import BaseModel
 
@@ -21,9 +22,9 @@ from .stop_iteration import without_stop_iteration
 _log = logging.getLogger("batonpass.crewai")
 _adopting = threading.Lock()
 
-# The model of the call that runs in this context, and what the call has cost so far. (A model's `acall` may use its
-# `call`, which must not count as another call.)
-_asking: ContextVar[tuple[Any, Usage] | None] = ContextVar("batonpass_crewai_asking", default=None)
+# The model of the call that runs in this context, what the call has cost so far, and an id for the answer. (A model's
+# `acall` may use its `call`, which must not count as another call.)
+_asking: ContextVar[tuple[Any, Usage, str] | None] = ContextVar("batonpass_crewai_asking", default=None)
 
 
 def adopt_models() -> None:
@@ -97,7 +98,9 @@ def _telling(model: Any) -> Callable[..., None]:
         if steps is not None and chunk and options.get("tool_call") is None:
             task = options.get("from_task")
             of_task = {} if task is None else {"task": str(task.name or internals.text_of(task))}
-            steps.stream({"agent": _role(options), **of_task, "chunk": chunk})
+            asking = _asking.get()
+            of_answer = {} if asking is None else {"message": asking[2]}
+            steps.stream({"agent": _role(options), **of_task, **of_answer, "chunk": chunk})
         tell(chunk, *args, **options)
 
     return told
@@ -111,7 +114,7 @@ def _steps(model: Any) -> Steps | None:
 @contextmanager
 def _watched(steps: Steps, model: Any) -> Generator[Usage]:
     usage: Usage = {}
-    token = _asking.set((model, usage))
+    token = _asking.set((model, usage, str(uuid4())))
     try:
         yield usage
     except Exception as error:

@@ -146,10 +146,10 @@ class Steps:
         """Count what a model call has just used towards the job's budget."""
         self._session.spend(tokens=usage.get("total_tokens", 0))
 
-    def stream(self, part: dict[str, str]) -> None:
+    def stream(self, part: dict[str, Any]) -> None:
         """Send a part of an answer to the readers of the job's stream."""
         with self.stop.on_error():
-            self._session.emit([part])
+            self._session.emit([{**part, "lease": self._session.token}])
 
     def cost(self, place: str) -> dict[str, Usage]:
         """What the model calls of a place cost, by role."""

@@ -174,7 +174,7 @@ class GraphRun:
         allow_subgraphs_without_checkpoints()
         streaming = Streaming(self._session, self._graph.store)
         names = {**self._config.get("configurable", {}), **streaming.config}
-        callbacks = [*self._callbacks, StreamedTokens(streaming.write)]
+        callbacks = [*self._callbacks, StreamedTokens(streaming.write, self._session.token)]
         config: RunnableConfig = {"configurable": names, "callbacks": callbacks}
         running = asyncio.ensure_future(self._graph.ainvoke(entered, config, context=given, durability="sync"))
         loop = asyncio.get_running_loop()
