@@ -113,6 +113,60 @@ async def test_an_agent_gets_all_of_it(
     assert (seen.roles, seen.note, seen.fields) == (roles, "kept", fields)
 
 
+class Asked(bp.Contract, name="fork.asked"):
+    text: str
+
+
+class Told(bp.Contract, name="fork.told"):
+    reply: str
+
+
+class Kept(Found, total=False):
+    text: str
+    customer: dict[str, int]  # what it holds is not quite that
+    point: Annotated[Point, lambda _, new: new]
+    reply: str
+
+
+def answers() -> Any:
+    def answer(state: Any) -> Any:
+        said = [message.text for message in state["messages"]]
+        assert (state["note"], state["point"]) == (Note(text="kept"), Point(1, Note(text="a")))
+        return {"reply": f"{state['text']} {said} {state['ran']} {state['customer']}"}
+
+    graph: Any = StateGraph(Kept)
+    return graph.add_node("answer", answer).add_edge(START, "answer")
+
+
+app.langgraph("answers", accepts=Asked, returns=Told)(answers)
+app.langgraph("goes_on", accepts=Asked, returns=Told, memory="thread")(answers)
+
+
+@pytest.mark.parametrize("agent", ["answers", "goes_on"])
+async def test_a_graph_begins_with_the_threads_values(
+    agent: str, store_url: str, thread: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The payload's fields come before them. What the graph has no key for is left out, and that is logged."""
+
+    class More(Kept):
+        other: int
+
+    with BatonpassSaver.from_url(store_url, allow=[Note, Point]) as saver:
+        more: Any = StateGraph(More)
+        more.add_node("end", lambda _: {"messages": [AIMessage("hello")]})
+        more.add_edge(START, "end")
+        given = {"messages": [("user", "hi")], "note": Note(text="kept"), "point": Point(1, Note(text="a"))}
+        more_given = {"ran": ["once"], "customer": {"id": 7, "of": "x"}, "text": "old", "other": 1}
+        Runner(more.compile(checkpointer=saver), thread, "sync").run({**given, **more_given})
+    async with bp.connect(store_url, app=app) as coordinator, app.worker(coordinator):
+        last, *_ = await coordinator.timeline(thread)
+        for payload, text in ((None, "old"), (Asked(text="new"), "new")):
+            job = await coordinator.fork(last.id, agent=agent, payload=payload, returns=Told)
+            told = (await job.result(timeout=60)).reply
+            assert told == f"{text} ['hi', 'hello'] ['once'] {{'id': 7, 'of': 'x'}}"
+            assert f"job {job.id}: the graph of agent {agent!r} takes no ['other'] from the thread" in caplog.text
+
+
 async def test_a_subgraphs_state_is_not_taken_for_the_graphs(store_url: str, thread: str) -> None:
     """It may be the newest on the thread if a subgraph waits."""
     with BatonpassSaver.from_url(store_url) as saver:

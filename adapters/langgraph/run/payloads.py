@@ -17,13 +17,14 @@ from ....coordinator.session import Session
 from ...borders import fit_text
 from ..serde.plain import readable
 from ..transcript.messages import to_langchain
+from .of_thread import of_thread
 
 
 def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any], session: Session) -> Any:
     """The payload's fields as the state keys of the same name. If no field has a key, one message in `messages`.
 
     The conversation that the job has brought along comes before it in `messages`. Fields of the graph's runtime context
-    need no key in its state.
+    need no key in its state. The values of a saver's thread that the job goes on from are there, too.
     """
     fields = _fields(payload)
     keys = _input_keys(graph)
@@ -34,13 +35,14 @@ def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any
     earlier: list[BaseMessage] = []
     if session.news and "messages" in keys - fields.keys():
         earlier, session.heard = to_langchain(session.news.messages), True
+    kept = of_thread(agent, graph, keys, session)
     homeless = sorted(fields.keys() - keys)
     if not homeless:
-        return {**fields, "messages": earlier} if earlier else fields
+        return {**kept, **fields, "messages": earlier} if earlier else {**kept, **fields}
     if len(homeless) == len(fields) and "messages" in keys:
         texts = [value for value in fields.values() if isinstance(value, str)]
         text = texts[0] if len(texts) == 1 else payload.model_dump_json()
-        return {"messages": [*earlier, HumanMessage(text)]}
+        return {**kept, "messages": [*earlier, HumanMessage(text)]}
     raise BadSetup(
         f"agent {agent.name!r}: {contract_ref(agent.accepts)} has {', '.join(homeless)}, "
         f"but the graph's state has {', '.join(sorted(keys)) or 'no keys'}: map it with enter="
