@@ -131,6 +131,13 @@ class LangGraphAdapter:
 
         return GraphRun(agent, made, session).lost()
 
+    @staticmethod
+    def unread(agent: Agent[Any], made: Any, session: Session) -> str:
+        """What a job's state holds, but what its agent's factory made has no place for. "" if it has one for all."""
+        from .run.graph_run import GraphRun
+
+        return GraphRun(agent, made, session).unread()
+
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Run one delivery. Raises `Fenced` and `Canceled` unchanged, whatever the graph does with errors."""
         from .run.graph_run import GraphRun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, redirect_stdout
 from typing import Any, NoReturn, cast
 
@@ -30,7 +30,7 @@ from batonpass.workers.single import single
 
 UNBUILT = "were not looked at, because its factory fails here"
 UNCLOSED = "fit, but what its factory makes fails here at its end"
-_FINISHED = "have finished"
+_FINISHED, _HOLD = "have finished", "hold"
 Problem = tuple[JobRow, str, str]
 
 
@@ -65,7 +65,7 @@ class _OnlyRecorded(Steps):
 
 def only_warns(problem: str) -> bool:
     """Whether jobs may go on in spite of a problem."""
-    return problem in (UNBUILT, UNCLOSED) or problem.startswith(_FINISHED)
+    return problem in (UNBUILT, UNCLOSED) or problem.startswith((_FINISHED, _HOLD))
 
 
 def stuck(app: App, store: Store, rows: Sequence[JobRow]) -> Iterator[Problem]:
@@ -80,7 +80,7 @@ def stuck(app: App, store: Store, rows: Sequence[JobRow]) -> Iterator[Problem]:
 
 
 class _Looked:
-    """The adapter has `lost`, and perhaps `gone` (see CrewAI's)."""
+    """The adapter has `lost`, and perhaps `gone` (see CrewAI's) and `unread` (see LangGraph's)."""
 
     def __init__(self, app: App, agent: Agent[Any], store: Store, adapter: Any) -> None:
         self._app = app
@@ -157,14 +157,18 @@ class _Looked:
 
     def _problem(self, session: LeaseSession) -> tuple[str, str] | None:
         try:
-            lost: str = self._adapter.lost(self._agent, self._made, session)
-            finds_gone = getattr(self._adapter, "gone", None)
-            gone: str = finds_gone(self._agent, self._made, session) if finds_gone and not lost else ""
+            lost, gone, unread = (self._of(name, session) for name in ("lost", "gone", "unread"))
         except BatonpassError as error:
             return "can't continue in what its factory makes", f": {error}"
         if lost:
             return f"continue at {lost}, which it no longer has", ""
+        if unread:
+            return f"{_HOLD} {unread} in the state, which it no longer has (a migration could rename it)", ""
         return (f"{_FINISHED} {gone}, which it no longer has", "") if gone else None
+
+    def _of(self, name: str, session: LeaseSession) -> str:
+        find: Callable[..., str] | None = getattr(self._adapter, name, None)
+        return find(self._agent, self._made, session) if find else ""
 
 
 async def _cancelled() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any, cast
 
 import anyio
@@ -32,6 +32,10 @@ class Source:
 
 class State(Words):
     source: Source
+
+
+class Renamed(Words):
+    origin: Source
 
 
 class Undeclared(Words):
@@ -136,6 +140,7 @@ writes_async, repeating = release(records_async), release(repeats, retries=2)
 rejecting, exiting, cancelling = release(rejects), release(exits), release(cancels)
 cancelling_late, unclosed_by_cancel = release(cancels_and_goes_on), release(cancels_at_its_end)
 unclosed = release(fails_at_its_end)
+other_key = release(lambda: graph("b", Renamed))
 no_graph, no_class = release(no_state_graph), release(lambda: graph("b", Undeclared))
 
 
@@ -185,6 +190,24 @@ def test_a_renamed_node_is_told(store_url: str, jobs: list[str], check: Callable
     ran = check("now", "--json")
     assert (ran.code, problems(ran)) == (0, [])
     assert kept(store_url) == before
+
+
+def test_a_renamed_key_of_the_state_is_told(jobs: list[str], check: Callable[..., Ran]) -> None:
+    says = "hold 'source' in the state, which it no longer has (a migration could rename it), e.g."
+    assert problems(check("other_key", "--json")) == [
+        ("warn", "agent notes", f"1 job(s) {says} {jobs[0]}"),
+        ("warn", "agent notes", f"1 dead letter(s) {says} {jobs[1]}"),
+    ]
+
+
+def test_an_object_that_its_class_can_not_make_any_more_is_told(
+    jobs: list[str], check: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = make_dataclass("Source", ["label", ("name", str, "")])
+    changed.__module__ = __name__
+    monkeypatch.setattr(sys.modules[__name__], "Source", changed)
+    [(level, _, text), _] = problems(check("now", "--json"))
+    assert (level, "Source, which the class of now can't make from what was saved" in text) == ("fail", True)
 
 
 def test_a_factory_that_takes_ctx_makes_a_graph_for_each_job(jobs: list[str], check: Callable[..., Ran]) -> None:

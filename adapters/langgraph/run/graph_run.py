@@ -76,6 +76,13 @@ class GraphRun:
                 f"agent {self._agent.name!r}: {where} continues at {lost}, which the graph no longer has: "
                 "put it back to finish the jobs that started with it, then redrive this one"
             )
+        if unread := self.unread():
+            _log.warning(
+                "job %s: the state of agent %r holds %s, which its graph lacks: left as it is",
+                self._session.job_id,
+                self._agent.name,
+                unread,
+            )
         if self._saver.progress.left:
             await self._session.arecord(self._saver.progress.left)
         given = context_of(self._agent, payload, self._graph)
@@ -111,6 +118,12 @@ class GraphRun:
         if self._session.checkpoint is None and not self._questions.came_back():
             return ""
         return ", ".join(sorted(lost_nodes(self._graph, self._saver.progress.kept())))
+
+    def unread(self) -> str:
+        """The keys of the state that the graph lacks. "" if it has all."""
+        progress = self._saver.progress
+        keys = progress.tip.state.keys() - progress.visible if progress.tip is not None else ()
+        return ", ".join(map(repr, sorted(keys)))
 
     async def _take_edit(self, given: Any) -> None:
         """If a person has edited the state, decide what runs next, and save that before it runs. `given` is the graph's
