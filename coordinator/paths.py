@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -38,6 +38,19 @@ def put(state: Any, place: str, value: Any, *, new: bool = False) -> Any:
     model or a dataclass. A key must be there, so that a typo adds nothing; if `new`, it must not. Changes the state,
     and returns it."""
     return _with(state, list(_steps(place)), place, value, new=new)
+
+
+def check_names(state: Any, changes: Iterable[str], additions: Iterable[str]) -> None:
+    """Refuse changes of names that a state lacks, which may be typos, and additions of names that it has. (Changes of
+    places in its values are checked when they are made.)"""
+    if not issubclass(type(state), dict):
+        return
+    for name in changes:
+        if name not in state and not is_inside(name, state):
+            raise BadSetup(f"there is no {name!r}: the state has only {_names(state)}. To add a new name, use add")
+    for name in additions:
+        if name in state:
+            raise BadSetup(f"{name!r} is there already: use changes")
 
 
 def root(place: str) -> Any:

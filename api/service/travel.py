@@ -14,6 +14,7 @@ from batonpass.contracts.diff import Diff
 from batonpass.contracts.errors import NotFound
 from batonpass.contracts.options import JobOptions
 from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.paths import check_names
 
 from .answers import DeletedThread, Made, Named, RolledBack, ShownCheckpoint
 from .bodies import Body, JobForm, Query
@@ -21,7 +22,7 @@ from .operation import Operation
 from .refusing import answer
 from .tracing import trace_of
 
-_OF_A_FORK = ("agent", "payload", "thread", "changes", "append", "state")
+_OF_A_FORK = ("agent", "payload", "thread", "changes", "add", "append", "state")
 
 
 class Restore(Query):
@@ -44,7 +45,9 @@ class Fork(JobForm):
     """How to continue from a checkpoint. Without `agent`, `key` is the only option that there is."""
 
     changes: dict[str, Any] | None = None
-    """Values of its state, by key, or by their place in one: `messages[0].content`."""
+    """Values of its state, by key, or by their place in one: `messages[0].content`. What is not there is refused."""
+    add: dict[str, Any] | None = None
+    """Values under new keys of its state."""
     append: dict[str, Any] | None = None
     """What to append to lists, dicts and texts of its state, by key."""
     state: Any = None
@@ -110,7 +113,11 @@ class _Travel:
         options = cast("JobOptions", given.given(*_OF_A_FORK))
         if given.agent is not None and (trace := trace_of(request)):
             options.setdefault("trace", trace)
-        about = {name: getattr(given, name) for name in _OF_A_FORK}
+        about = {name: getattr(given, name) for name in _OF_A_FORK if name != "add"}
+        if given.changes or given.add:
+            changes, added = given.changes or {}, given.add or {}
+            check_names((await self._coordinator.restore(request.path_params["id"])).state, changes, added)
+            about["changes"] = {**changes, **added}
         fork: Any = self._coordinator.fork  # only the request tells which of its overloads is meant
         made = await fork(request.path_params["id"], **about, **options)
         return answer(vars(Made(made.id)))

@@ -51,8 +51,8 @@ async def test_a_thread_is_read_forked_and_taken_back(store_url: str, http: http
     assert [each["path"] for each in changed["added"]] == ["state['notes'][1]"]
     branch = await posted(http, f"/checkpoints/{old.id}/fork", append={"notes": ["c"]})
     assert (await got(http, f"/checkpoints/{branch['id']}"))["state"]["notes"] == ["a", "c"]
-    apart = await posted(http, f"/checkpoints/{old.id}/fork", thread="apart", changes={"more": 1}, key="once")
-    assert await posted(http, f"/checkpoints/{old.id}/fork", thread="apart", changes={"more": 1}, key="once") == apart
+    apart = await posted(http, f"/checkpoints/{old.id}/fork", thread="apart", add={"more": 1}, key="once")
+    assert await posted(http, f"/checkpoints/{old.id}/fork", thread="apart", add={"more": 1}, key="once") == apart
     named = await posted(http, f"/checkpoints/{new.id}/name", name="best")
     assert named == {"id": new.id, "name": "best"}
     back = await posted(http, "/rollback", thread="t", to="best")
@@ -90,6 +90,14 @@ async def test_what_contradicts_itself_is_refused(sqlite_url: str) -> None:
                 ({"payload": {"text": "a"}}, 422, "payload= is for the job of an agent="),
                 ({"delay": 5}, 422, "delay= is for the job of an agent="),
                 ({"state": {}, "changes": {"text": "b"}}, 422, "state"),
+                (
+                    {"changes": {"txet": "b"}},
+                    422,
+                    "no 'txet': the state has only text. To add a new name, use add",
+                ),
+                ({"agent": "told", "changes": {"txet": "b"}}, 422, "there is no 'txet'"),
+                ({"add": {"text": "b"}}, 422, "'text' is there already: use changes"),
+                ({"state": {}, "add": {"more": 1}}, 422, "state"),
                 ({"stat": {}}, 400, "stat: Extra inputs"),
                 ({"agent": "nobody", "payload": {}}, 422, "nobody"),
             ]:

@@ -36,8 +36,8 @@ def _of_model(model: type[BaseModel], held: Any) -> str:
 
 
 def _items(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [*dict_of(value).values()]
+    if held := dict_of(value):
+        return [*held.values()]
     return [*cast("Collection[Any]", value)] if isinstance(value, list | tuple | set | frozenset) else []
 
 
