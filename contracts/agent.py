@@ -174,6 +174,10 @@ class Agent(Generic[In]):
             raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but {_REMEMBERING}")
 
     def _check_function(self) -> None:
+        if not callable(cast("object", self.fn)):
+            what = f"{self.fn!r:.60}, which is not a function"
+            hint = "" if self.kind == "function" else ": return it from a function, which a worker calls for each job"
+            raise BadSetup(f"agent {self.name!r} was given {what}{hint}")
         if self.kind != "function":
             return
         if not (takes(self.fn, 2) or takes(self.fn, 1)):

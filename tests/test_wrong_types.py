@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -57,6 +57,10 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: declared(hands_to={other: Note}), "hands_to= and fallback= take agents' names as text, not Agent"),
     (lambda: declared(fallback=other), "hands_to= and fallback= take agents' names as text, not Agent"),
     (lambda: declared(kind="langgraph", asks={"timeout": 5}), "asks={'timeout': 5}, but it must be a batonpass.Asks"),
+    (
+        lambda: bp.App("d").langgraph("a", accepts=bp.State, returns=bp.State)(cast("Any", object())),
+        "return it from a function",
+    ),
     (lambda: declared(leave=5), "leave=5, but it must be a function"),
     (lambda: declared(kind="autogen", leave=lambda: NOTE), r"the function of leave= must take \(result, ctx\), or \("),
     (

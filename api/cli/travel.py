@@ -21,6 +21,7 @@ from .options import (
     DEFAULT_STORE,
     Additions,
     Changes,
+    CheckedBy,
     GuardText,
     Json,
     Namespace,
@@ -91,6 +92,7 @@ def fork(
     deadline: Deadline = None,
     guard: GuardText = None,
     trace: Trace = None,
+    app: CheckedBy = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
@@ -109,13 +111,12 @@ def fork(
         trace=trace,
     )
     of_job = options.keys() - {"key"}
-    if given is not None:
-        of_job.add("payload")
+    of_job |= {name for name, value in (("payload", given), ("app", app)) if value is not None}
     if agent is None and of_job:
         raise BadSetup(f"--{min(of_job).replace('_', '-')} needs --agent")
     if agent is not None and thread is not None:
         raise BadSetup("--agent makes a job, which has its own thread: leave out --thread")
-    with opened(store, namespace) as coordinator:
+    with opened(store, namespace, app) as coordinator:
         state = None
         if changes or additions:
             state = edited(coordinator.restore(checkpoint).state, assignments(changes), assignments(additions))

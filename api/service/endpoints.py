@@ -18,6 +18,7 @@ from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.calls import adrive
 from batonpass.coordinator.calls.events import NOW, last
 from batonpass.coordinator.calls.inputs import cursor
+from batonpass.coordinator.calls.jobs import streamed
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
@@ -188,6 +189,8 @@ class _Endpoints:
         job = self._coordinator.job(request.path_params["id"])
         after = cursor(_heard(request, wanted.after), "a part")
         await job.info()
+        if after:  # one of another store is refused before the stream begins
+            await adrive(self._coordinator.store, streamed(job.id, after))
         return streaming(parts_of(job, after))
 
     async def event_stream(self, request: Request, wanted: Events) -> Response:

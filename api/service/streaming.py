@@ -27,6 +27,8 @@ SERVER_SENT = "text/event-stream"
 # minute (nginx's proxy_read_timeout). It is sse-starlette's own default.
 _ALIVE = 15
 _END_OF_LINE = "\n"  # so that what a shell script cuts out of a line is usable
+# Some clients take these for ends of lines. They stand in texts only, where JSON may escape them.
+_SEPARATORS = {ord(each): f"\\u{ord(each):04x}" for each in "\x85\u2028\u2029"}
 _LAST_WORDS = 1.0  # seconds in which a stream ends once the service stops
 
 
@@ -95,4 +97,5 @@ async def _until(stopping: anyio.Event, sent: AsyncGenerator[ServerSentEvent]) -
 
 
 def _event(value: object, *, id: str | None = None, event: str | None = None) -> ServerSentEvent:
-    return ServerSentEvent(as_json(value, no_number="strings").decode(), id=id, event=event, sep=_END_OF_LINE)
+    text = as_json(value, no_number="strings").decode().translate(_SEPARATORS)
+    return ServerSentEvent(text, id=id, event=event, sep=_END_OF_LINE)

@@ -172,6 +172,14 @@ def test_fork(run: CommandLine, saved: list[str]) -> None:
     assert kept(run.url) == before
 
 
+elsewhere = bp.App("elsewhere")
+
+
+@elsewhere.agent("elsewhere", accepts=bp.State, returns=bp.State)
+def echo(state: bp.State) -> bp.State:
+    return state
+
+
 def test_a_fork_for_an_agent_is_a_job(run: CommandLine, saved: list[str]) -> None:
     app = bp.App("forks")
 
@@ -190,6 +198,9 @@ def test_a_fork_for_an_agent_is_a_job(run: CommandLine, saved: list[str]) -> Non
         bp.connect(run.url, app=app) as coordinator,
     ):
         assert coordinator.job(given).result(timeout=30) == bp.State(n=8)
+    other = run("fork", saved[2], "--agent", "elsewhere", "--app", f"{__name__}:elsewhere").out.strip()
+    assert run("show", other, "--json").json["agent"] == "elsewhere"
+    assert "--app needs --agent" in run("fork", saved[2], "--app", f"{__name__}:elsewhere").complaint
     assert "--payload needs --agent" in run("fork", saved[2], "--payload", "{}").complaint
 
 

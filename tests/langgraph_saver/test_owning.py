@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 from langgraph.graph import START, StateGraph
 
 import batonpass as bp
@@ -231,7 +232,7 @@ def test_an_owner_that_lost_the_thread_is_fenced(saver: BatonpassSaver, thread: 
             Runner(chat(saver), thread, "sync").run(say("the second"))
 
     runner = Runner(chat(saver), thread, "sync")
-    with saver.own(thread, lease=0.2) as owning:
+    with pytest.raises(bp.Fenced), saver.own(thread, lease=0.2) as owning:
         runner.run(say("the first"))
         owning._keeper.stop()  # type: ignore[union-attr]  # as if this process had slept
         elsewhere(takes_over)
@@ -239,6 +240,33 @@ def test_an_owner_that_lost_the_thread_is_fenced(saver: BatonpassSaver, thread: 
             runner.run(say("the first again"))
     said = [message.text for message in runner.state().values["messages"] if message.type == "human"]
     assert said == ["the first", "the second"]
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_an_owner_that_lost_the_thread_learns_of_it_at_the_end_of_its_block(
+    side: str, saver: BatonpassSaver, thread: str
+) -> None:
+    """It may have done things outside of the thread, as its only owner."""
+
+    def takes_over() -> None:
+        with saver.own(thread, wait=60):
+            pass
+
+    async def owns() -> None:
+        async with saver.own(thread, lease=0.2) as owning:
+            owning._keeper.stop()  # type: ignore[union-attr]
+            await to_thread.run_sync(elsewhere, takes_over)
+
+    with pytest.raises(bp.Fenced, match="another run has taken over thread"):
+        if side == "async":
+            anyio.run(owns)
+        with saver.own(thread, lease=0.2) as owning:
+            owning._keeper.stop()  # type: ignore[union-attr]
+            elsewhere(takes_over)
+    with pytest.raises(ZeroDivisionError), saver.own(thread, lease=0.2) as owning:
+        owning._keeper.stop()  # type: ignore[union-attr]
+        elsewhere(takes_over)
+        raise ZeroDivisionError  # an error of the block's own is not hidden
 
 
 _OWNER = """

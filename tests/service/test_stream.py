@@ -25,6 +25,8 @@ async def tell(ask: Ask, ctx: bp.Context) -> Reply:
     await ctx.step("first", ctx.emit, "one\ntwo", {"number": float("nan")})
     await ctx.ask("more?")
     await ctx.emit("three")
+    if ask.text == "lines":
+        await ctx.emit("a\u2028b\u2029c\x85d")
     return Reply(text="told")
 
 
@@ -98,8 +100,23 @@ async def test_parts_as_they_come_and_after_a_lost_connection_the_rest(store_url
             assert told.text.count("id: ") == 0
             assert (await http.get(f"/jobs/{'j' + '0' * 23}/stream")).status_code == 404
             assert (await http.get(f"/jobs/{job.id}/stream", params={"after": "no cursor"})).status_code == 422
+            of_another = {"last-event-id": "0" if store_url.startswith("redis") else "5-5"}
+            assert (await http.get(f"/jobs/{job.id}/stream", headers=of_another)).status_code == 422
         async with caller(address, token="") as http:
             assert (await http.get(f"/jobs/{job.id}/stream")).status_code == 401
+
+
+async def test_separators_of_lines_are_escaped(sqlite_url: str) -> None:
+    """Clients that read lines as Python's `splitlines` does would take a value apart there."""
+    with service_of(app, sqlite_url) as address:
+        async with serving(app, sqlite_url) as coordinator, caller(address) as http:
+            job = await coordinator.submit("tell", Ask(text="lines"))
+            await reached(job, bp.JobState.INPUT_REQUIRED)
+            await job.answer("yes")
+            await job.result(timeout=DEADLINE)
+            told = (await http.get(f"/jobs/{job.id}/stream")).text
+    assert told.splitlines() == told.split("\n")[:-1]
+    assert json.loads(told.split("data: ")[-2].split("\n")[0]) == "a\u2028b\u2029c\x85d"
 
 
 async def test_what_happens_from_now_on_and_after_a_lost_connection_the_rest(store_url: str) -> None:

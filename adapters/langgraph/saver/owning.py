@@ -94,7 +94,7 @@ class Owning:
         fence = self._end()
         assert self._keeper is not None
         self._keeper.join()
-        drive(self._shared.handles.store(), self._give_back(fence))
+        self._ended(drive(self._shared.handles.store(), self._give_back(fence)), kind)
 
     async def __aenter__(self) -> Owning:
         end, sure = deadline(self._wait, "wait"), time.monotonic() + _SURE
@@ -108,9 +108,17 @@ class Owning:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fence = self._end()
+        fence, given_back = self._end(), False
         with CancelScope(shield=True):  # or the next owner would wait until the lease has expired
-            await adrive(await self._shared.handles.astore(), self._give_back(fence))
+            given_back = await adrive(await self._shared.handles.astore(), self._give_back(fence))
+        self._ended(given_back, kind)
+
+    def _ended(self, given_back: bool, kind: type[BaseException] | None) -> None:
+        if not given_back and kind is None:
+            raise Fenced(
+                f"another run has taken over thread {self._thread!r}, because this one's lease had expired: what the "
+                "block did outside of the thread may have been done beside the other run"
+            )
 
     def _check(self, end: float, sure: float) -> None:
         """Go on waiting, or raise."""
@@ -169,13 +177,15 @@ class Owning:
         job = taken[0].job
         return job.fence
 
-    def _give_back(self, fence: Fence) -> Call[None]:
+    def _give_back(self, fence: Fence) -> Call[bool]:
+        """Whether the thread was still owned."""
         try:
             yield Complete(fence, seal_blob(None, path="result"))
         except Fenced:  # the lease has expired, and another run owns the thread: later puts were refused
-            return
+            return False
         if not self._took_over:  # otherwise the job stays, so that its first owner can learn that it is over
             yield DeleteJob(fence.job_id)
+        return True
 
 
 def _running() -> object:

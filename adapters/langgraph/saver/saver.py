@@ -81,8 +81,9 @@ class BatonpassSaver(SaverBase):
     - What can't be restored as it was is refused when it is put (`Unserializable`). Only LangGraph's and LangChain's
       own types, types registered with `batonpass.state_type`, and those in `allow` (classes, state schemas or graphs)
       are restored. Tuples and sets keep their type, unless they hold what only LangGraph's serializer can carry: then
-      tuples become lists. An object inside a message, such as a tool's artifact, comes back as its fields if its class
-      is not registered.
+      tuples become lists. As with LangGraph's own savers, subclasses of built-in types (defaultdict, OrderedDict,
+      Counter) come back as these, an exception as its text, and half of a surrogate pair as "?". An object inside a
+      message, such as a tool's artifact, comes back as its fields if its class is not registered.
     - `serde` is used for what our codec can't carry, and decides itself what it restores.
     - `ttl` is how long checkpoints are kept, in seconds or as a timedelta (None: no limit). Workers delete expired
       ones, and so do savers with a ttl when they put. Those of graphs with delta channels are kept (with a warning),
