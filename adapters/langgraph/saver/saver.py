@@ -147,8 +147,8 @@ class BatonpassSaver(SaverBase):
 
         Puts inside the block, also from tasks and threads with this context, carry the lease. Others get `ThreadBusy`,
         or wait in `own`: without limit, or for `wait` and then `ThreadBusy`. The lease is renewed until the block ends.
-        If its owner dies, another can take over after `lease`, and puts by the first are then `Fenced`. Both are
-        seconds, or a timedelta.
+        If its owner dies, another can take over after `lease`. Puts by the first are then `Fenced`, and so is the end
+        of its block. Both are seconds, or a timedelta.
         """
         return Owning(self._shared, thread_of(thread_id), wait, milliseconds(lease, "lease", least=0.1))
 
