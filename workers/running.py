@@ -54,8 +54,8 @@ from .underway import AtWork, Underway
 T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
 # The journal's record of how often each worker has left a job to others since it last came further, and how often that
-# may be. With the pauses that the worker makes each time, others have seven minutes.
-_LEFT, _LEAVES = "left", 10
+# may be, and all of them together. With the pauses that a worker makes each time, others have seven minutes.
+_LEFT, _LEAVES, _IN_ALL = "left", 10, 50
 # The errors of code that may be another than that which began the job.
 _OTHER_CODE = (Outdated, Outgrown, ReplayMismatch)
 
@@ -346,7 +346,7 @@ class Runner:
         nothing, or does not either, the job must not be run in vain for ever."""
         left: dict[str, int] = session.journal.get(_LEFT, {}) if row.closed.startswith("release ") else {}
         times = left.get(row.worker, 0)
-        if times >= _LEAVES or not await self._has_other(row):
+        if times >= _LEAVES or sum(left.values()) >= _IN_ALL or not await self._has_other(row):
             return False
         with suppress(Fenced, OverBudget):  # who ends the delivery is told so, too
             await session.arecord({_LEFT: {**left, row.worker: times + 1}})  # with what was spent

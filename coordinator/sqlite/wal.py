@@ -18,7 +18,7 @@ import time
 
 from .disk import Disk
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("batonpass.store")
 # Bytes that a log may keep: a transaction needs some, and truncating and growing it again is what we want to avoid.
 LARGE = 32 * 1024 * 1024
 # Up to this size (bytes) it may be larger than what is left on the disk.

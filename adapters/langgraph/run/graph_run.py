@@ -41,7 +41,7 @@ from .tokens import StreamedTokens
 from .unanswered import closed
 from .usage import CountingUsage
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("batonpass.langgraph")
 
 
 class GraphRun:

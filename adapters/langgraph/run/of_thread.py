@@ -14,7 +14,7 @@ from ....coordinator.session import Session
 from ..serde.allowlist import is_a
 from ..serde.plain import readable
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("batonpass.langgraph")
 
 
 def of_thread(agent: Agent[Any], graph: Any, keys: Collection[str], session: Session) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ..record.reading import Reading
 from ..serde.wrapper import Wrapper
 from .checkpoints import Checkpoints, read_tuple
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("batonpass.langgraph")
 
 
 class Listing:
