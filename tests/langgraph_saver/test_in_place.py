@@ -83,6 +83,17 @@ def test_every_change_is_seen(
     assert latest.checkpoint["channel_values"] == {"messages": held, "plain": {"a": [1]}}
 
 
+def test_another_order_of_keys_is_seen(saver: BatonpassSaver, thread: str) -> None:
+    config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    held = {key: key * 3000 for key in "abc"}
+    for number in range(4):
+        held = dict(reversed(held.items()))
+        config = put(saver, config, {"held": held, "number": number})
+        found = saver.get_tuple(config)
+        assert found is not None
+        assert list(found.checkpoint["channel_values"]["held"]) == list(held)
+
+
 def test_what_did_not_change_is_not_packed_again(
     saver: BatonpassSaver, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
