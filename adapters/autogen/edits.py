@@ -94,7 +94,7 @@ def _moved(before: Sequence[Dump], after: Sequence[Dump]) -> str:
     for place, new in enumerate(after[len(before) :], len(before)):
         if new.get("id") in ids:
             return f"messages[{place}] would be there twice"
-        if not new["type"].partition("[")[0].endswith("Message"):
+        if new["type"].endswith("Event"):
             return f"messages[{place}] would be a {new['type']}, which nobody reads"
     return ""
 

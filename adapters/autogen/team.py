@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
@@ -36,12 +37,12 @@ from .members import (
     within,
 )
 from .progress import Progress
-from .renewing import renewed
+from .renewing import kind_of, renewed
 
 _log = logging.getLogger("batonpass.autogen")
 
 Message = BaseAgentEvent | BaseChatMessage
-_NEW = "the members of the new one begin with what was said so far, and its tools anew"
+_NEW = "new assistants know what was said so far, other new members don't"
 STEPPED = (RoundRobinGroupChat, SelectorGroupChat, Swarm, GraphFlow)
 
 
@@ -130,6 +131,8 @@ class Adopted:
         begins = self._talks and progress.begins and not progress.answers
         fresh: dict[str, Any] = dict((await self.team.save_state())["agent_states"]) if begins else {}
         try:
+            if begins:
+                _check_kinds(unfold(progress.team, progress.messages), fresh)
             await self._load_states(progress)
         except (ValueError, LookupError) as error:
             for dump in progress.messages:
@@ -157,7 +160,10 @@ class Adopted:
         await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
 
     async def _renew(self, progress: Progress, fresh: Mapping[str, Any]) -> None:
-        progress.team = fold(renewed(fresh, progress.messages, self.message), progress.messages)
+        before: dict[str, Any] = {}
+        with suppress(ValueError, LookupError):  # messages that it refers to may be gone
+            before = unfold(progress.team, progress.messages)
+        progress.team = fold(renewed(fresh, before, progress.messages, self.message), progress.messages)
         progress.unsaved = []
         to = self.addressee(progress.messages)
         progress.pending = [
@@ -216,6 +222,14 @@ class Adopted:
             return ""  # ends the turn, which the driver then throws away
 
         return ask
+
+
+def _check_kinds(before: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
+    """`ValueError` if a member is of another class than the one that had its name: AutoGen would load its state, and
+    forget what it said."""
+    for name in before.keys() & fresh.keys():
+        if kind_of(before[name]) != kind_of(fresh[name]):
+            raise ValueError(f"{name!r} is another kind of member than before")
 
 
 async def adopt(agent: Agent[Any], made: Any) -> Adopted:

@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from autogen_agentchat.agents import UserProxyAgent
+from autogen_agentchat.agents import CodeExecutorAgent, UserProxyAgent
 from autogen_agentchat.base import Handoff as ToMember
 from autogen_agentchat.messages import MultiModalMessage
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat, SelectorGroupChat, Swarm
 from autogen_core import Image
+from autogen_core.code_executor import CodeBlock, CodeExecutor, CodeResult
 from autogen_core.models import LLMMessage
 
 import batonpass as bp
@@ -63,6 +64,45 @@ async def chat(before: Team, url: str = "memory://") -> AsyncIterator[Callable[.
 
         await say("one", before)
         yield say
+
+
+class Runs(CodeExecutor):
+    """Runs no code, and notes what it was given."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    async def execute_code_blocks(self, code_blocks: list[CodeBlock], cancellation_token: Any) -> CodeResult:
+        self.ran += [block.code.strip() for block in code_blocks]
+        return CodeResult(exit_code=0, output="done")
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def restart(self) -> None: ...
+
+
+def running(code: str, machine: Runs, *more: str) -> BaseGroupChat:
+    """A team that writes code and runs it."""
+    coder = speaker("coder", says(f"```python\n{code}\n```"))
+    others = [speaker(name, heard) for name in more]
+    return RoundRobinGroupChat([coder, CodeExecutorAgent("b", machine), *others], max_turns=2)
+
+
+@pytest.mark.filterwarnings("ignore:No approval function")
+async def test_code_that_has_run_does_not_run_again() -> None:
+    machine = Runs()
+    async with chat(lambda: running("pay(1)", machine)) as say:
+        assert machine.ran == ["pay(1)"]
+        await say("two", lambda: running("pay(2)", machine, "n"))
+        assert machine.ran == ["pay(1)", "pay(2)"]
+
+
+@pytest.mark.filterwarnings("ignore:No approval function")
+async def test_a_member_of_another_class_knows_what_was_said(caplog: pytest.LogCaptureFixture) -> None:
+    """AutoGen would load its state as an empty one."""
+    async with chat(lambda: running("pay(1)", Runs())) as say:
+        assert "b: one,```python" in await say("two", lambda: hearing("b"))
+    assert "'b' is another kind of member than before" in caplog.text
 
 
 @pytest.mark.parametrize("url", ["memory", "sqlite", "redis"])

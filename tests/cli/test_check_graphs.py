@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
@@ -198,16 +198,6 @@ def test_a_renamed_key_of_the_state_is_told(jobs: list[str], check: Callable[...
         ("warn", "agent notes", f"1 job(s) {says} {jobs[0]}"),
         ("warn", "agent notes", f"1 dead letter(s) {says} {jobs[1]}"),
     ]
-
-
-def test_an_object_that_its_class_can_not_make_any_more_is_told(
-    jobs: list[str], check: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changed = make_dataclass("Source", ["label", ("name", str, "")])
-    changed.__module__ = __name__
-    monkeypatch.setattr(sys.modules[__name__], "Source", changed)
-    [(level, _, text), _] = problems(check("now", "--json"))
-    assert (level, "Source, which the class of now can't make from what was saved" in text) == ("fail", True)
 
 
 def test_a_factory_that_takes_ctx_makes_a_graph_for_each_job(jobs: list[str], check: Callable[..., Ran]) -> None:

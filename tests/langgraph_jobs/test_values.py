@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from threading import Event, Thread
@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Send
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.adapters.langgraph.serde.plain import messages_as_dicts, messages_from_dicts
 from batonpass.adapters.langgraph.serde.values import Values
 from batonpass.contracts.codec import pack, unpack
-from batonpass.contracts.versions import Outgrown
 
 
 class Item(BaseModel):
@@ -110,59 +109,6 @@ def test_a_type_that_is_gone_is_named_at_load() -> None:
     sealed = VALUES.seal([Item(name="x")], "state")
     with pytest.raises(bp.Corrupted, match=r"holds a .*\.Item, which the graph does not declare any more"):
         Values(()).open(sealed)
-
-
-class Whole(BaseModel):
-    items: list[Item]
-    one: Item | None = None
-
-
-@pytest.mark.parametrize(
-    ("value", "name", "changed", "lacks"),
-    [
-        (Item(name="x"), "Item", {"name": (str, ...), "label": (str, ...)}, "Item without its field 'label'"),
-        (Whole(items=[Item(name="x")]), "Item", {"name": (str, ...), "no": (int, ...)}, "Item without its field 'no'"),
-        (Whole(items=[], one=Item(name="x")), "Item", {"no": (int, ...)}, "Item without its field 'no'"),
-        ([Point(1, Item(name="x"))], "Point", ["x", "item", "y"], "Point, which the class of now can't make"),
-        ([Point(1, Item(name="x"))], "Point", ["x"], "Point, which the class of now can't make"),
-    ],
-)
-def test_an_object_that_its_class_can_not_make_any_more_is_refused(
-    value: Any, name: str, changed: Any, lacks: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = Values({(__name__, each) for each in ("Item", "Point", "Whole")})
-    sealed = values.seal(value, "state")
-    _change(monkeypatch, name, changed)
-    with pytest.raises(Outgrown, match=lacks):
-        values.open(sealed)
-
-
-@pytest.mark.parametrize(
-    ("value", "name", "changed"),
-    [
-        (Item(name="x"), "Item", {"name": (str, ...), "label": (str, "none")}),
-        (Whole(items=[Item(name="x")]), "Item", {"name": (str, ...), "label": (str, "none")}),
-        ([Point(1, Item(name="x"))], "Point", ["x", "item", ("y", int, 0)]),
-    ],
-)
-def test_an_object_whose_class_has_more_fields_with_defaults_goes_on(
-    value: Any, name: str, changed: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = Values({(__name__, each) for each in ("Item", "Point", "Whole")})
-    sealed = values.seal(value, "state")
-    _change(monkeypatch, name, changed)
-    assert values.open(sealed)
-
-
-def _change(monkeypatch: pytest.MonkeyPatch, name: str, fields: Any) -> None:
-    """Another release of a class of this module."""
-    made = make_dataclass(name, fields) if isinstance(fields, list) else create_model(name, **fields)
-    made.__module__ = __name__
-    monkeypatch.setattr(sys.modules[__name__], name, made)
-    if name == "Item":
-        again = create_model("Whole", items=(list[made], ...), one=(made | None, None))  # type: ignore[valid-type]
-        again.__module__ = __name__
-        monkeypatch.setattr(sys.modules[__name__], "Whole", again)
 
 
 def test_an_old_name_that_leads_to_a_declared_class_is_good(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,6 +138,13 @@ def answers() -> Any:
     return graph.add_node("answer", answer).add_edge(START, "answer")
 
 
+def keys() -> Any:
+    graph: Any = StateGraph(Kept)
+    graph.add_node("tell", lambda state: {"reply": str(sorted(name for name, value in state.items() if value))})
+    return graph.add_edge(START, "tell")
+
+
+app.langgraph("keys", accepts=Asked, returns=Told)(keys)
 app.langgraph("answers", accepts=Asked, returns=Told)(answers)
 app.langgraph("goes_on", accepts=Asked, returns=Told, memory="thread")(answers)
 
@@ -165,6 +172,25 @@ async def test_a_graph_begins_with_the_threads_values(
             told = (await job.result(timeout=60)).reply
             assert told == f"{text} ['hi', 'hello'] ['once'] {{'id': 7, 'of': 'x'}}"
             assert f"job {job.id}: the graph of agent {agent!r} takes no ['other'] from the thread" in caplog.text
+
+
+async def test_what_the_graph_has_otherwise_or_is_to_make_is_left_out(store_url: str, thread: str) -> None:
+    class Other(TypedDict, total=False):
+        messages: Annotated[list[AnyMessage], add_messages]
+        ran: int
+        point: str
+        reply: str
+
+    with BatonpassSaver.from_url(store_url, allow=[Note, Point]) as saver:
+        other: Any = StateGraph(Other)
+        other.add_node("end", lambda _: {"messages": [AIMessage("hello")]})
+        other.add_edge(START, "end")
+        given = {"messages": [("user", "hi")], "ran": 1, "point": "here", "reply": "of old"}
+        Runner(other.compile(checkpointer=saver), thread, "sync").run(given)
+    async with bp.connect(store_url, app=app) as coordinator, app.worker(coordinator):
+        last, *_ = await coordinator.timeline(thread)
+        job = await coordinator.fork(last.id, agent="keys", payload=Asked(text="new"), returns=Told)
+        assert (await job.result(timeout=60)).reply == "['messages', 'text']"
 
 
 async def test_a_subgraphs_state_is_not_taken_for_the_graphs(store_url: str, thread: str) -> None:

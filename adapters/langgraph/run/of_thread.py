@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from typing import Any, get_type_hints
+from collections.abc import Set
+from contextlib import suppress
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import TypeAdapter
@@ -17,16 +18,27 @@ from ..serde.plain import readable
 _log = logging.getLogger("batonpass.langgraph")
 
 
-def of_thread(agent: Agent[Any], graph: Any, keys: Collection[str], session: Session) -> dict[str, Any]:
+def of_thread(agent: Agent[Any], graph: Any, keys: Set[str], session: Session) -> dict[str, Any]:
     """The thread's values, besides its conversation, for the `keys` that the graph takes. What an agent of a job has
     in its state stays with it: what it hands over is its contract."""
     earlier = session.inherited
     if earlier is None or earlier.framework != "langgraph" or earlier.agent or session.remembered is not None:
         return {}
-    if left := sorted(earlier.variables.keys() - keys):
-        _log.warning("job %s: the graph of agent %r takes no %s from the thread", session.job_id, agent.name, left)
     hints = _hints(graph)
-    return {name: _typed(value, hints.get(name)) for name, value in earlier.variables.items() if name in keys}
+    # What the job is to return must be new.
+    wanted = keys - (agent.returns.model_fields.keys() if agent.returns else set()) - {"structured_response"}
+    kept: dict[str, Any] = {}
+    for name, value in earlier.variables.items():
+        with suppress(_Another):
+            if name in wanted:
+                kept[name] = _typed(value, hints.get(name))
+    if left := sorted(earlier.variables.keys() - kept.keys()):
+        _log.warning("job %s: the graph of agent %r takes no %s from the thread", session.job_id, agent.name, left)
+    return kept
+
+
+class _Another(Exception):
+    """The graph's state has a value of another type under that name."""
 
 
 def _hints(graph: Any) -> dict[str, Any]:
@@ -39,11 +51,28 @@ def _hints(graph: Any) -> dict[str, Any]:
 
 
 def _typed(value: Any, hint: Any) -> Any:
-    """The value as the graph's state declares it: objects came as their fields. As it is if it isn't one's fields."""
-    if hint is None:
-        return value
+    """The value as the graph's state declares it: objects came as their fields. `_Another` if they can't be made."""
     try:
-        made = TypeAdapter[Any](hint).validate_python(value)
-        return made if readable(made) == value else value
-    except Exception:  # a hint may be anything, and validators are the user's code
-        return value
+        made = value if hint is None else TypeAdapter[Any](hint).validate_python(value)
+        if readable(made) == value:
+            return made
+    except Exception:
+        pass
+    if not _fits(value, hint):
+        raise _Another
+    return value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a plain value will do, because what is declared has no objects. (Annotations of what is in a dict or list
+    are often not quite so.)"""
+    kind, *within = _types(hint)
+    return isinstance(value, kind) and all(each.__module__ == "builtins" for each in within)
+
+
+def _types(hint: Any) -> list[type]:
+    """The type, and those in its brackets."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    kind = get_origin(hint) or hint
+    return [kind if isinstance(kind, type) else object, *(each for part in get_args(hint) for each in _types(part))]

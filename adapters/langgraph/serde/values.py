@@ -17,12 +17,9 @@ from pydantic import BaseModel
 from ....contracts.builtin_types import class_of
 from ....contracts.errors import Corrupted, Unserializable
 from ....contracts.state_types import is_state_type
-from ....contracts.versions import Outgrown
 from ..internals import SAFE_MSGPACK_TYPES
 from .copying import copy_containers
 from .endless import refusal
-from .half_built import lacking
-from .named_types import named_types, not_made
 from .plain import ATOMS, BASES, NotPlain, items, plain
 
 Sealed = list[Any]
@@ -94,8 +91,7 @@ class Values:
             ) from None
 
     def open(self, sealed: Sealed) -> Any:
-        """The value that was sealed, as a new copy. `Corrupted` if this process can't restore it, `Outgrown` if an
-        object in it would lack what its class now requires."""
+        """The value that was sealed, as a new copy. `Corrupted` if this process can't restore it."""
         kind, data, *types = sealed
         if kind == "plain":
             return plain(data)
@@ -107,20 +103,7 @@ class Values:
                 f"the graph's saved state holds a {'.'.join(missing)}, which the graph does not declare any more: "
                 "run this job with the code that saved it, or, if the class has moved, import it in its old module too"
             )
-        value = self.load(kind, data, types[0])
-        if types[0] and (changed := self._changed(data, value)):
-            raise Outgrown(
-                f"the graph's saved state holds a {changed}: give a new field a default, or leave this job to the code "
-                "that saved it. (Values that are plain, not objects, can be migrated: raise state_version=.)"
-            )
-        return value
-
-    def _changed(self, data: bytes, value: Any) -> str:
-        """What is not there as it was put, because its class has changed. (LangGraph makes something of it.)"""
-        if lacks := lacking(value):
-            return lacks
-        lost = not_made(named_types(data), value, self.serde)
-        return f"{lost}, which the class of now can't make from what was saved" if lost else ""
+        return self.load(kind, data, types[0])
 
     def missing(self, types: Collection[TypeName]) -> TypeName | None:
         """One of the types that may not be restored, or that this process does not have."""
