@@ -51,6 +51,8 @@ def check_names(state: Any, changes: Iterable[str], additions: Iterable[str]) ->
     for name in additions:
         if name in state:
             raise BadSetup(f"{name!r} is there already: use changes")
+        if is_inside(name, state):
+            raise BadSetup(f"add takes new names, and {name!r} is inside a value: give that whole, in changes")
 
 
 def root(place: str) -> Any:

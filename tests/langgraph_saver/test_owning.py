@@ -257,7 +257,7 @@ def test_an_owner_that_lost_the_thread_learns_of_it_at_the_end_of_its_block(
             owning._keeper.stop()  # type: ignore[union-attr]
             await to_thread.run_sync(elsewhere, takes_over)
 
-    with pytest.raises(bp.Fenced, match="another run has taken over thread"):
+    with pytest.raises(bp.Fenced, match="was lost before the end of this block"):
         if side == "async":
             anyio.run(owns)
         with saver.own(thread, lease=0.2) as owning:

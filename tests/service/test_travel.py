@@ -97,6 +97,7 @@ async def test_what_contradicts_itself_is_refused(sqlite_url: str) -> None:
                 ),
                 ({"agent": "told", "changes": {"txet": "b"}}, 422, "there is no 'txet'"),
                 ({"add": {"text": "b"}}, 422, "'text' is there already: use changes"),
+                ({"add": {"text.more": "b"}}, 422, "'text.more' is inside a value: give that whole"),
                 ({"state": {}, "add": {"more": 1}}, 422, "state"),
                 ({"stat": {}}, 400, "stat: Extra inputs"),
                 ({"agent": "nobody", "payload": {}}, 422, "nobody"),

@@ -116,8 +116,9 @@ class Owning:
     def _ended(self, given_back: bool, kind: type[BaseException] | None) -> None:
         if not given_back and kind is None:
             raise Fenced(
-                f"another run has taken over thread {self._thread!r}, because this one's lease had expired: what the "
-                "block did outside of the thread may have been done beside the other run"
+                f"thread {self._thread!r} was lost before the end of this block: its lease had expired, and another "
+                "run has taken over, or somebody has canceled it. What the block did outside of the thread may have "
+                "been done beside another run"
             )
 
     def _check(self, end: float, sure: float) -> None:
