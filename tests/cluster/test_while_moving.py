@@ -26,7 +26,7 @@ async def _asked(link: ClusterLink, requests: list[Request]) -> list[object]:
 @pytest.mark.parametrize("more", [0, 1], ids=["alone", "among others"])
 @pytest.mark.parametrize("side", ["sync", "async"])
 def test_is_waited_for(three_nodes: Cluster, side: str, more: int) -> None:
-    key = f"{{{secrets.token_hex(8)}}}"
+    key = _alone(three_nodes)
     agree = _disagree(three_nodes, key)
     agreed = threading.Timer(LASTS, agree)
     agreed.start()
@@ -40,6 +40,15 @@ def test_is_waited_for(three_nodes: Cluster, side: str, more: int) -> None:
     agreed.join()
     assert replies[0] in (b"OK", True)
     assert replies[1:] == [1] * more
+
+
+def _alone(cluster: Cluster) -> str:
+    """A key in a slot that holds no others: one that does can't be given away like that."""
+    with cluster.client() as client:
+        while True:
+            key = f"{{{secrets.token_hex(8)}}}"
+            if cluster.owner(key).ask("CLUSTER COUNTKEYSINSLOT", client.keyslot(key)) == 0:
+                return key
 
 
 def _disagree(cluster: Cluster, key: str) -> Callable[[], None]:
