@@ -1,6 +1,7 @@
 """Place writes: the format of what frameworks write at places. It is a checksum, then a description by the writer, then
 the packed value, or (if the value is in logs) its kind, its length in items, and the hash of its spans' bytes. A dict
-that is in several pieces of logs has `PIECES` as its kind, and says what `pieces_of` does in place of a length."""
+that is in several pieces of logs, or a value that a codec has framed there, has `PIECES` as its kind, and in place of a
+length what `pieces_of` says."""
 
 from __future__ import annotations
 

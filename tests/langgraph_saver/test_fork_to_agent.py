@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgpack
 import numpy as np
@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.run import of_thread
 from batonpass.adapters.langgraph.serde.wrapped import Wrapped, contents
 
 from .graphs import Runner, delta
@@ -191,6 +192,36 @@ async def test_what_the_graph_has_otherwise_or_is_to_make_is_left_out(store_url:
         last, *_ = await coordinator.timeline(thread)
         job = await coordinator.fork(last.id, agent="keys", payload=Asked(text="new"), returns=Told)
         assert (await job.result(timeout=60)).reply == "['messages', 'text']"
+
+
+class Shape(TypedDict):
+    side: int
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "kept"),
+    [
+        ({"side": 1}, Shape, True),
+        ({"side": "long"}, Shape, True),
+        ("long", Shape, False),
+        ({"side": "long"}, dict[str, int], True),
+        ("one", int, False),
+        ("one", Annotated[int, operator.add], False),
+        ("one", int | None, False),
+        (["one"], list[int] | None, True),
+        ({"text": "a"}, NotRequired[Note], True),
+        ({"txet": "a"}, Note, False),
+        ([{"txet": "a"}], list[Note], False),
+        ((1, 2), Any, True),
+        ((1, 2), None, True),
+    ],
+)
+def test_what_is_declared_decides_what_is_taken(value: Any, hint: Any, kept: bool) -> None:
+    if not kept:
+        with pytest.raises(of_thread._Another):
+            of_thread._typed(value, hint)
+        return
+    assert of_thread._typed(value, hint) in (value, Note(text="a"))
 
 
 async def test_a_subgraphs_state_is_not_taken_for_the_graphs(store_url: str, thread: str) -> None:

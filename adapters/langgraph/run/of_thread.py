@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Set
 from contextlib import suppress
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import TypeAdapter
@@ -52,13 +53,15 @@ def _hints(graph: Any) -> dict[str, Any]:
 
 def _typed(value: Any, hint: Any) -> Any:
     """The value as the graph's state declares it: objects came as their fields. `_Another` if they can't be made."""
+    declared = get_args(hint)[0] if get_origin(hint) in (Required, NotRequired) else hint
     try:
-        made = value if hint is None else TypeAdapter[Any](hint).validate_python(value)
-        if readable(made) == value:
-            return made
-    except Exception:
-        pass
-    if not _fits(value, hint):
+        made = value if declared is None else TypeAdapter[Any](declared).validate_python(value)
+        same = readable(made) == value
+    except Exception:  # an annotation may be anything, and validators are the user's code
+        made, same = None, False
+    if same:
+        return made
+    if not _fits(value, declared):
         raise _Another
     return value
 
@@ -66,13 +69,20 @@ def _typed(value: Any, hint: Any) -> Any:
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a plain value will do, because what is declared has no objects. (Annotations of what is in a dict or list
     are often not quite so.)"""
-    kind, *within = _types(hint)
-    return isinstance(value, kind) and all(each.__module__ == "builtins" for each in within)
-
-
-def _types(hint: Any) -> list[type]:
-    """The type, and those in its brackets."""
     if get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
+        return _fits(value, get_args(hint)[0])
+    if hint in (None, Any):
+        return True
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, each) for each in get_args(hint))
+    return _is_plain(hint) and isinstance(value, dict if is_typeddict(hint) else get_origin(hint) or hint)
+
+
+def _is_plain(hint: Any) -> bool:
+    if is_typeddict(hint):
+        return all(_is_plain(each) for each in get_type_hints(hint).values())
+    within = all(_is_plain(each) for each in get_args(hint))
+    if hint in (Any, ...) or get_origin(hint) in (Union, UnionType):
+        return within
     kind = get_origin(hint) or hint
-    return [kind if isinstance(kind, type) else object, *(each for part in get_args(hint) for each in _types(part))]
+    return within and isinstance(kind, type) and kind.__module__ == "builtins"
