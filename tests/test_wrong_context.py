@@ -76,7 +76,7 @@ def base(note: Note, ctx: BaseContext) -> Note:
     return note
 
 
-def unseen(note: Note, ctx: Unseen) -> Note:  # pyright: ignore[reportUnknownParameterType]
+def unseen(note: Note, ctx: Unseen) -> Note:
     return note
 
 

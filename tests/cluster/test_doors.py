@@ -38,7 +38,7 @@ async def woken(bench: Bench) -> list[Delivery]:
     on a busy machine, nodes stand still for longer than a client waits for an answer."""
     watch = bench.store.watch(Topic(queues=(QUEUE,)))
     assert isinstance(watch, DoorWatch)
-    while not watch._knock:  # pyright: ignore[reportPrivateUsage]
+    while not watch._knock:
         await watch.await_(LONG)
     return await bench.store.acall_after(watch, 0, claim())
 
@@ -201,7 +201,7 @@ async def interrupted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> int:
         await watch.ainterrupt()
     monkeypatch.undo()
     assert isinstance(watch, DoorWatch)
-    left = int(bench.harness.server.pttl(watch._interrupt))  # type: ignore[attr-defined]  # pyright: ignore[reportPrivateUsage]
+    left = int(bench.harness.server.pttl(watch._interrupt))  # type: ignore[attr-defined]
     began = time.monotonic()
     await watch.await_(LONG)
     assert time.monotonic() - began < LONG / 4

@@ -54,7 +54,7 @@ class State(TypedDict, total=False):
 class Changed(State, total=False):
     """A state of which a value is changed in place."""
 
-    box: Annotated[dict[str, Any], _into]  # pyright: ignore[reportIncompatibleVariableOverride]
+    box: Annotated[dict[str, Any], _into]
 
 
 @dataclass

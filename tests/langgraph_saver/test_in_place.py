@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
-from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from batonpass.adapters.langgraph import BatonpassSaver
 from batonpass.adapters.langgraph.internals import is_visible
