@@ -296,6 +296,20 @@ def test_the_thread_of_a_killed_owner_is_taken_over(shared_url: str, thread: str
             assert time.monotonic() - began < 50
 
 
+def test_deaths_of_owners_hold_up_nobody(saver: BatonpassSaver, thread: str) -> None:
+    """A job that workers died of waits longer after each death. Owners do not die of the job that keeps their place."""
+
+    def dies() -> None:
+        owning = saver.own(thread, lease=0.1, wait=30)
+        owning.__enter__()
+        owning._keeper.stop()  # type: ignore[union-attr]
+
+    for _ in range(6):  # the last one's would wait for 8 s
+        elsewhere(dies)
+    with saver.own(thread, wait=4):
+        Runner(chat(saver), thread, "sync").run(say("now"))
+
+
 @pytest.mark.parametrize("side", ["sync", "async"])
 def test_a_block_inside_of_its_own_is_refused(side: str, saver: BatonpassSaver, thread: str) -> None:
     """It would wait for the outer one, for ever."""

@@ -14,14 +14,14 @@ from anyio import CancelScope
 
 from ....contracts.contract import ContractRef
 from ....contracts.duration import Duration, seconds_of
-from ....contracts.errors import BadSetup, BatonpassError, Fenced, ThreadBusy
+from ....contracts.errors import BadSetup, BatonpassError, Fenced, NotFound, ThreadBusy, WrongState
 from ....contracts.handoff import Envelope
 from ....contracts.names import digest, home, mint
 from ....coordinator.blobs import seal_blob, seal_envelope
 from ....coordinator.calls import Call, adrive, drive
 from ....coordinator.calls.inputs import deadline
-from ....coordinator.commands import Claim, Complete, DeleteJob, Fence, Heartbeat, Reap, Submit, Target
-from ....coordinator.rows import Delivery
+from ....coordinator.commands import Claim, Complete, DeleteJob, Fence, Heartbeat, ReadJob, Reap, RunNow, Submit, Target
+from ....coordinator.rows import Delivery, JobRow
 from ....coordinator.store import Store
 
 if TYPE_CHECKING:
@@ -170,7 +170,8 @@ class Owning:
             target = Target(_AGENT, "batonpass.state@1", queue, seal_envelope(envelope))
             try:
                 yield Submit(job_id, self._thread, target)
-            except ThreadBusy:
+            except ThreadBusy as busy:
+                yield from _free(busy.job_id)
                 return None
             taken = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
         if not taken:  # another run was quicker
@@ -187,6 +188,16 @@ class Owning:
         if not self._took_over:  # otherwise the job stays, so that its first owner can learn that it is over
             yield DeleteJob(fence.job_id)
         return True
+
+
+def _free(job_id: str) -> Call[None]:
+    """Cut short for how long a job waits whose workers have died, if it is that of owners: they didn't die of it."""
+    try:
+        row: JobRow = yield ReadJob(job_id)
+        if row.agent == _AGENT and row.reason == "retry_at":
+            yield RunNow(job_id)
+    except (NotFound, WrongState):  # its thread is free now
+        return
 
 
 def _running() -> object:
