@@ -1,5 +1,5 @@
-"""Aside: queues with a delivery that this worker leaves to others: it lacks the key, or its code may be older. It looks
-again later."""
+"""Aside: what this worker leaves to others: queues with a delivery for which it lacks the key, and jobs that other code
+has begun. It looks again later."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from contextlib import contextmanager
 
 from ..contracts.errors import BadSetup
 from ..coordinator.coded.codec import MissingKey, Unproven
+from ..coordinator.rows import JobRow
 
-# Seconds: how long a queue is left alone the first time, and at most; doubled each time in between.
+# Seconds: how long a queue or a job is left alone the first time, and at most; doubled each time in between.
 _FIRST, _LONGEST = 5.0, 60.0
+# The same for a queue in which there are only jobs that are left alone.
+_FIRST_REST, _LONGEST_REST = 0.5, 5.0
 
 
 class Lacking(BadSetup):
@@ -27,31 +30,71 @@ def reading() -> Generator[None]:
         raise Lacking(str(error)) from None
 
 
-class Aside:
-    """Which queues to leave alone, and until when."""
+class _Pauses:
+    """What to leave alone, until when, and for how long the last time."""
 
     def __init__(self) -> None:
-        self._until: dict[str, float] = {}
-        self._pauses: dict[str, float] = {}
-        self.times = 0  # how often a delivery was left
+        self._of: dict[str, tuple[float, float]] = {}
 
-    def put(self, queue: str) -> float:
-        """Leave a queue alone. Returns for how many seconds."""
+    def __contains__(self, name: str) -> bool:
+        return name in self._of and self._of[name][0] > time.monotonic()
+
+    def now(self) -> set[str]:
+        return {name for name in self._of if name in self}
+
+    def add(self, name: str, first: float, longest: float) -> float:
+        """Returns for how many seconds. Several deliveries of one claim count once."""
         now = time.monotonic()
-        self.times += 1
-        if now >= self._until.get(queue, 0.0):  # several deliveries of one claim count once
-            self._pauses[queue] = min(self._pauses.get(queue, _FIRST / 2) * 2, _LONGEST)
-            self._until[queue] = now + self._pauses[queue]
-        return self._pauses[queue]
+        until, last = self._of.get(name, (0.0, first / 2))
+        if now >= until:
+            last = min(last * 2, longest)
+            self._of[name] = now + last, last
+        return last
+
+    def forget(self, name: str) -> None:
+        self._of.pop(name, None)
+
+    def forget_old(self, name: str = "") -> None:
+        """Forget this one, or each, if it has been over for as long as it was: the next will be a short one again."""
+        now = time.monotonic()
+        for each in [name] if name else list(self._of):
+            if each in self._of and now >= sum(self._of[each]):
+                del self._of[each]
+
+
+class Aside:
+    """Which queues and jobs to leave alone, and until when."""
+
+    def __init__(self) -> None:
+        self._queues, self._jobs, self._rests = _Pauses(), _Pauses(), _Pauses()
+        self._met: set[str] = set()  # queues of which such a job was the last that was claimed
+        self.last = ""  # what was put here last: "queue" or "job"
+
+    def put(self, row: JobRow, what: str) -> float:
+        """Leave a job, or its whole queue, alone. Returns for how many seconds."""
+        self.last = what
+        if what == "queue":
+            return self._queues.add(row.queue, _FIRST, _LONGEST)
+        self._jobs.forget_old()
+        return self._jobs.add(row.id, _FIRST, _LONGEST)
 
     def take_back(self, queue: str) -> None:
-        """One of its deliveries could be read. If that is so for as long again as the queue was left alone, the next
-        pause is a short one. (One that can't be read may be in the midst of a hundred that can.)"""
-        if self._pauses and time.monotonic() >= self._until.get(queue, 0.0) + self._pauses.get(queue, 0.0):
-            self._pauses.pop(queue, None)
-            self._until.pop(queue, None)
+        """One of its deliveries could be read. (One that can't be read may be in the midst of a hundred that can.)"""
+        self._queues.forget_old(queue)
+
+    def meets(self, row: JobRow) -> bool:
+        """Whether a job that was claimed is left alone. If it is one after the other, there is nothing else in its
+        queue. Then that rests, too."""
+        if row.id not in self._jobs:
+            self._met.discard(row.queue)
+            self._rests.forget(row.queue)
+            return False
+        if row.queue in self._met:
+            self._rests.add(row.queue, _FIRST_REST, _LONGEST_REST)
+        self._met.add(row.queue)
+        return True
 
     def among(self, queues: Iterable[str]) -> set[str]:
         """Which of these queues are left alone now."""
-        now = time.monotonic()
-        return {queue for queue in queues if self._until.get(queue, 0.0) > now} if self._until else set()
+        left = self._queues.now() | self._rests.now()
+        return left.intersection(queues) if left else left

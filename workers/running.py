@@ -157,6 +157,9 @@ class Runner:
         row = delivery.job
         about = About.of(row)
         if self._keeper is not None:
+            if self.aside.meets(row):
+                await self._closing.release(about, row.fence, aside=True)
+                return
             self.notes.begun(about, delivery)
         if (runner := self._child_runner_for(row)) and await self._ran_in_child(about, delivery, runner):
             return
@@ -196,8 +199,8 @@ class Runner:
             await self._leave_to_others(about, row, f"can't run it: {error}")
         return True
 
-    async def _leave_to_others(self, about: About, row: JobRow, why: str) -> None:
-        pause = self.aside.put(row.queue)
+    async def _leave_to_others(self, about: About, row: JobRow, why: str, what: str = "queue") -> None:
+        pause = self.aside.put(row, what)
         _log.error("%s: this worker leaves it to others for %g s, it %s", about, pause, why)
         await self._closing.release(about, row.fence, aside=True)
 
@@ -333,7 +336,8 @@ class Runner:
         if isinstance(error, _OTHER_CODE):
             try:
                 if await self._may_leave(row, session):
-                    await self._leave_to_others(about, row, f"does not go on with it, and another worker may: {error}")
+                    why = f"does not go on with it, and another worker may: {error}"
+                    await self._leave_to_others(about, row, why, "job")
                     return
             except Unavailable as away:
                 _log.error("%s: given up until its lease expires: %s, and then: %s", about, error, away)

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.rows import JobRow
 from batonpass.workers import aside, claiming
 
 from .serving import DEADLINE, Ask, Reply, kinds, only
@@ -121,19 +122,19 @@ async def test_results_of_children_that_it_can_not_read_are_left_to_others(store
 
 
 async def test_it_leaves_the_queue_alone_for_longer_each_time() -> None:
-    left = aside.Aside()
+    left, row = aside.Aside(), JobRow("j", queue="a")
     assert left.among("ab") == set()
-    assert left.put("a") == 0.05
-    assert left.put("a") == 0.05  # of the same claim
+    assert left.put(row, "queue") == 0.05
+    assert left.put(row, "queue") == 0.05  # of the same claim
     assert left.among("ab") == {"a"}
     with anyio.fail_after(DEADLINE):
         while left.among("a"):
             await anyio.sleep(0.01)
-    assert left.put("a") == 0.1
+    assert left.put(row, "queue") == 0.1
     left.take_back("a")  # another job of the queue: too soon
     assert left.among("a") == {"a"}
     with anyio.fail_after(DEADLINE):
-        while left.put("a") != 0.05:
+        while left.put(row, "queue") != 0.05:
             await anyio.sleep(0.3)
             left.take_back("a")
 

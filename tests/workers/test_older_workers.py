@@ -12,6 +12,7 @@ from langgraph.types import interrupt
 
 import batonpass as bp
 from batonpass.coordinator.live_workers import has_other
+from batonpass.coordinator.rows import JobRow
 from batonpass.testing import asked
 from batonpass.workers import aside, claiming, running
 
@@ -178,6 +179,43 @@ async def test_the_newest_has_the_last_word(store_url: str) -> None:
             await job.answer("yes")
             with pytest.raises(bp.JobFailed, match="continues at node 'added'"):
                 await job.result(timeout=DEADLINE)
+
+
+async def test_other_jobs_of_its_queue_are_served_meanwhile(
+    store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One job in a hundred that does not fit kept all workers but the newest from the others."""
+    monkeypatch.setattr(aside, "_FIRST", 2 * DEADLINE)
+    newer = counted("YES")
+    async with bp.connect(store_url) as coordinator:
+        async with newer.worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            await asked(job)
+        async with counted("No", questions=0).worker(coordinator), busy(newer, coordinator) as go:
+            await job.answer("yes")
+            await left(caplog)
+            for _ in range(20):
+                other = await coordinator.submit("a", Ask(), returns=Reply)
+                assert (await other.result(timeout=DEADLINE)).text == "No"
+            go.set()
+            assert (await job.result(timeout=DEADLINE)).text == "YES"
+        assert caplog.text.count("this worker leaves it to others") == 1
+
+
+async def test_a_queue_with_none_but_such_jobs_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the worker would claim them and give them back all the time."""
+    monkeypatch.setattr(aside, "_FIRST", 2 * DEADLINE)
+    leaves, one, good = aside.Aside(), JobRow("one", queue="q"), JobRow("good", queue="q")
+    leaves.put(one, "job")
+    for _ in range(2):
+        assert leaves.meets(one)
+        assert not leaves.among("q")
+        assert not leaves.meets(good)
+    assert leaves.meets(one)
+    assert leaves.meets(one)
+    assert leaves.among("q") == {"q"}
+    assert not leaves.meets(good)  # of a claim made before
+    assert not leaves.among("q")
 
 
 def counted(word: str, questions: int = 1) -> bp.App:

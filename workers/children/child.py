@@ -103,9 +103,9 @@ async def _serve(sock: socket, prepared: Prepared) -> None:
         sock.sendall(frame({"ready": True}))
         while (message := await inbox.get()) is not None:
             delivery = unpack_delivery(message)
-            before = runner.aside.times
+            runner.aside.last = ""
             await runner.run(delivery)
-            sock.sendall(frame({"done": True, "memory": _memory(), "aside": runner.aside.times > before}))
+            sock.sendall(frame({"done": True, "memory": _memory(), "aside": runner.aside.last}))
 
 
 def _listen(sock: socket, runner: Runner, inbox: asyncio.Queue[Frame | None], loop: asyncio.AbstractEventLoop) -> None:

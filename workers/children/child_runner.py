@@ -85,7 +85,7 @@ class ChildRunner:
         elif report is None:
             await self._closing.release(about, fence)
         elif report["aside"]:
-            self._aside.put(row.queue)
+            self._aside.put(row, report["aside"])
         else:
             self._aside.take_back(row.queue)
 
