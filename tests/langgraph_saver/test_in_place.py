@@ -83,15 +83,41 @@ def test_every_change_is_seen(
     assert latest.checkpoint["channel_values"] == {"messages": held, "plain": {"a": [1]}}
 
 
-def test_another_order_of_keys_is_seen(saver: BatonpassSaver, thread: str) -> None:
+_PAGES = {key: key * 3000 for key in "abc"}
+_CALL: Any = {"name": "look", "args": {"at": 1, "again": False}, "id": "c", "type": "tool_call"}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (_PAGES, dict(reversed(_PAGES.items()))),
+        ([_PAGES, _PAGES], [dict(reversed(_PAGES.items())), _PAGES]),
+        ({"in": _PAGES}, {"in": dict(reversed(_PAGES.items()))}),
+        ([_PAGES, [1, 0]], [_PAGES, [True, 0]]),
+        ([_PAGES, [1, 0]], [_PAGES, [1, 0.0]]),
+        (_PAGES | {"n": 2}, _PAGES | {"n": 2.0}),
+        (
+            [HumanMessage("x" * 9000, id="h"), AIMessage("", id="a", tool_calls=[_CALL])],
+            [
+                HumanMessage("x" * 9000, id="h"),
+                AIMessage("", id="a", tool_calls=[_CALL | {"args": {"at": True, "again": 0}}]),
+            ],
+        ),
+        (
+            [HumanMessage("x" * 9000, additional_kwargs={"a": 1, "b": 2})],
+            [HumanMessage("x" * 9000, additional_kwargs={"b": 2, "a": 1})],
+        ),
+    ],
+    ids=["keys", "keys in a list", "keys in a dict", "bool", "float", "float in a dict", "a call", "keys of a message"],
+)
+def test_a_change_to_what_is_equal_is_seen(first: Any, then: Any, saver: BatonpassSaver, thread: str) -> None:
+    """Whether it was depended on the size of the state, and on the process."""
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
-    held = {key: key * 3000 for key in "abc"}
-    for number in range(4):
-        held = dict(reversed(held.items()))
+    for number, held in enumerate([first, then, first, then]):
         config = put(saver, config, {"held": held, "number": number})
         found = saver.get_tuple(config)
         assert found is not None
-        assert list(found.checkpoint["channel_values"]["held"]) == list(held)
+        assert repr(found.checkpoint["channel_values"]["held"]) == repr(held)
 
 
 def test_what_did_not_change_is_not_packed_again(

@@ -10,9 +10,11 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from ....contracts.alike import alike
 from ....contracts.builtin_types import class_of
 from ..serde.plain import ATOMS
 
+_TEXTS = {str, bytes, type(None)}
 _extra = attrgetter("__pydantic_extra__")
 
 
@@ -23,10 +25,11 @@ class _Opaque(Exception):
 @dataclass(slots=True)
 class RememberedList:
     """A list's elements as they were: copies of messages' fields, and of other plain values. So a message that was
-    changed in place since is noticed. Equal values count as unchanged."""
+    changed in place since is noticed. `deep` are the places of those of which `==` does not show every change."""
 
     kinds: list[type[Any]]
     held: list[Any]
+    deep: list[int]
 
     def unchanged(self, value: list[Any]) -> bool:
         """Whether the list begins with the elements that were seen."""
@@ -37,6 +40,7 @@ class RememberedList:
                 list(map(class_of, first)) == self.kinds
                 and [_fields(each) for each in first] == self.held
                 and not any(_extra(each) for each in first if isinstance(each, BaseMessage))
+                and all(_same(_fields(first[place]), self.held[place]) for place in self.deep)
             )
         except Exception:  # a value whose == gives no bool
             return False
@@ -44,11 +48,10 @@ class RememberedList:
     def longer(self, new: list[Any]) -> RememberedList | None:
         """The same with more elements at the end. None if one of them can't be kept."""
         added = remember(new)
-        return (
-            RememberedList(self.kinds + added.kinds, self.held + added.held)
-            if isinstance(added, RememberedList)
-            else None
-        )
+        if not isinstance(added, RememberedList):
+            return None
+        deep = self.deep + [len(self.kinds) + place for place in added.deep]
+        return RememberedList(self.kinds + added.kinds, self.held + added.held, deep)
 
 
 @dataclass(slots=True)
@@ -61,9 +64,7 @@ class RememberedValue:
     def unchanged(self, value: Any) -> bool:
         """Whether the value is what it was."""
         try:
-            same = class_of(value) is self.kind and bool(_fields(value) == self.held)
-            # Equal dicts may have their keys in another order, and a graph may go by that.
-            return same and (self.kind is not dict or list(value) == list(self.held))
+            return class_of(value) is self.kind and _fields(value) == self.held and _same(_fields(value), self.held)
         except Exception:
             return False
 
@@ -72,7 +73,8 @@ def remember(value: Any) -> RememberedList | RememberedValue | None:
     """What to keep of a value. None if a later change of it could go unnoticed."""
     try:
         if class_of(value) is list:
-            return RememberedList(list(map(class_of, value)), [_copy(each) for each in value])
+            deep = [place for place, each in enumerate(value) if not _is_shallow(each)]
+            return RememberedList(list(map(class_of, value)), [_copy(each) for each in value], deep)
         return RememberedValue(class_of(value), _copy(value))
     except _Opaque:
         return None
@@ -119,6 +121,28 @@ def remember_all(
 
 def _fields(value: Any) -> Any:
     return value.__dict__ if isinstance(value, BaseMessage) else value
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whether `==` shows every change of it. Most messages are such: comparing them all in Python would take longer
+    than all else."""
+    if isinstance(value, BaseMessage):
+        return not any(each and class_of(each) not in _TEXTS for each in value.__dict__.values())
+    return class_of(value) in _TEXTS
+
+
+def _same(value: Any, held: Any) -> bool:
+    """Whether equal values are the same. `==` takes True for 1, and dicts for equal whose keys are in another order."""
+    if value is held:
+        return True
+    kind = class_of(value)
+    if kind is not class_of(held):
+        return False
+    if kind is dict:
+        return all(map(_same, value, held)) and all(map(_same, value.values(), held.values()))
+    if kind is list:
+        return all(map(_same, value, held))
+    return bool(value == held) if kind in _TEXTS else alike(value, held)
 
 
 def _copy(value: Any) -> Any:
