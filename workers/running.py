@@ -23,6 +23,7 @@ from ..contracts.errors import (
     Fenced,
     NotFound,
     OverBudget,
+    Overloaded,
     Unavailable,
 )
 from ..contracts.handoff import Envelope
@@ -319,6 +320,10 @@ class Runner:
             await self._closing.fail(about, agent, session, error, row)
         except Fenced as lost:
             self._closing.lost(about, lost)
+        except (
+            Overloaded
+        ) as error:  # the lease is kept, so it would not run out as one that the store's absence cut off
+            await self._leave_to_others(about, row, f"gave it up: {error}", "job")
         except Unavailable as error:
             _log.error("%s: given up until its lease is given back or expires: %s", about, error)
         except BaseException as error:

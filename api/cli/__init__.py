@@ -14,7 +14,7 @@ from batonpass.contracts.errors import BatonpassError, JobError
 from batonpass.workers.logs import warn_by
 
 from .commands import Commands
-from .printing import line
+from .printing import drop_output, line
 
 # A full or broken disk, when output is written. (Stores have their own words for it.)
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -36,7 +36,8 @@ Exit codes:
   0    Success
   1    The job did not complete; with `doctor`: something does not work
   2    Bad input, or no store; one line says why. --json also prints errors, and what became of the job, as JSON
-  130  Ctrl-C; what runs until then, such as `worker`, has code 0"""
+  130  Ctrl-C; what runs until then, such as `worker`, has code 0
+  141  What read the output is gone, as in `batonpass jobs | head`"""
 
 app = typer.Typer(
     name="batonpass",
@@ -84,8 +85,7 @@ def main() -> None:
             _stop("the working directory no longer exists: change to another one", 2)
         if error.errno not in _UNWRITABLE:
             raise
-        with open(os.devnull, "wb") as nowhere:  # or Python would try again at its end, and exit with its own code
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        drop_output()
         _stop(f"the output can't be written: {error.strerror}", 2)
 
 

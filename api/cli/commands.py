@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from batonpass.contracts.errors import BatonpassError, JobError
 
 from .failure import failure
-from .printing import AS_JSON, print_json
+from .printing import AS_JSON, drop_output, print_json
 
 _OURS = {
     "worker": "worker:worker",
@@ -87,6 +87,9 @@ class Commands(TyperGroup):
             if ctx.meta.get(AS_JSON) and not isinstance(error, JobError):
                 print_json(failure(error), indent=None)  # in a line, because lines may come before it
             raise
+        except BrokenPipeError:  # whoever read the output has enough, as `head` does; 1 would say that a job failed
+            drop_output()
+            raise typer.Exit(141) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Options that all commands take may also stand before the command's name. The command gets them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, Protocol
@@ -58,6 +59,13 @@ def print_progress(done: int, total: int) -> None:
     """Say in a line of the terminal, which the next call replaces, how many checkpoints are done."""
     end = "\n" if done == total else ""
     typer.echo(f"\r{done:,} of {total:,} checkpoints{end}", err=True, nl=False)
+
+
+def drop_output() -> None:
+    """Print nowhere from here on: at its end Python would try again to write what it holds, and exit with its own
+    code."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def moment(value: datetime, zone: tzinfo | None = None) -> str:

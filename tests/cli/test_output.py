@@ -111,6 +111,19 @@ def test_output_that_can_not_be_written_is_one_line(cli: CommandLine, command: s
     assert (ran.returncode, ran.stderr) == (2, "batonpass: the output can't be written: No space left on device\n")
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_whoever_reads_the_output_may_leave(cli: CommandLine, as_json: bool) -> None:
+    """As `head` does. Code 1 would say that a job failed."""
+    with bp.connect(cli.url) as coordinator:
+        coordinator.save(thread="t", agent="x", state={"round": 1})
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "batonpass", "timeline", "t", *(["--json"] if as_json else [])]
+    ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=30)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (141, "")
+
+
 def test_a_result_is_printed_as_show_prints_it(cli: CommandLine) -> None:
     """Fields under their names, as they are sent, whether this process has the class or not."""
     with bp.connect(cli.url, app=app) as coordinator:

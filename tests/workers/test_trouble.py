@@ -16,7 +16,7 @@ from batonpass.workers.keeper import LeaseKeeper
 from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 
-from .serving import DEADLINE, Ask, Reply, only, reached, serving
+from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 
 
 class FullStore:
@@ -149,6 +149,31 @@ async def test_a_job_that_gave_up_leaves_the_next_trouble_to_be_told(
             await coordinator.submit("a", Ask(text="tea"), returns=Reply)
             with anyio.fail_after(DEADLINE):
                 for number in (1, 2):
-                    while caplog.text.count("agents' writes fail") < number or caplog.text.count("given up") < number:
+                    while caplog.text.count("agents' writes fail") < number or caplog.text.count("gave it up") < number:
                         await anyio.sleep(0.005)
                     admin.config_set("maxmemory", 0)
+
+
+@pytest.mark.parametrize("isolation", ["task", "process"])
+async def test_a_job_that_gave_up_does_not_count_as_a_death(
+    isolation: str, own_redis: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After minutes with a full memory, it was parked as if it had killed ten workers."""
+    monkeypatch.setattr("batonpass.workers.pauses.PATIENCE", 0.05)
+    monkeypatch.setattr("batonpass.workers.aside._FIRST", 0.05)
+    monkeypatch.setattr("batonpass.workers.claiming._ASIDE_LOOK", 0.05)
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=await ctx.step("step", lambda: ask.text * 1000))
+
+    with own_redis.client() as admin:
+        async with serving(only(work, lease=1, isolation=isolation), own_redis.url) as coordinator:
+            job = await coordinator.submit("a", Ask(text="tea"), returns=Reply)
+            admin.config_set("maxmemory", 1)
+            with anyio.fail_after(DEADLINE):
+                while caplog.text.count("gave it up") < 4:
+                    await anyio.sleep(0.01)
+            admin.config_set("maxmemory", 0)
+            assert (await job.result(timeout=DEADLINE)).text == "tea" * 1000
+            happened = await kinds(coordinator, job)
+    assert not {"job.expired", "job.crashed"} & set(happened)
