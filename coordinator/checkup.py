@@ -54,7 +54,7 @@ class Load:
 
 # How many jobs of each kind are looked at for their agents, in each partition. The others count for agent "".
 SHARED_OUT = 5000
-KINDS: tuple[str, ...] = ("running", "timed", "asking", "dead")
+KINDS: tuple[str, ...] = ("running", "timed", "asking", "dead", "limited")
 Shares = Mapping[str, Mapping[str, int]]
 """How many jobs of a kind each agent has."""
 

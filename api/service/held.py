@@ -26,6 +26,7 @@ _JOBS = {
     "timed": ("jobs_scheduled", "Jobs that are due later: a delay, a retry, a question that has a time"),
     "asking": ("questions_open", "Jobs that wait for a person's answer"),
     "dead": ("dead_letters", "Jobs that failed and were not redriven or deleted"),
+    "limited": ("jobs_limited", "Jobs that are ready, and wait for others, as their agent's limits say"),
 }
 
 

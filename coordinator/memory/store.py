@@ -72,6 +72,7 @@ class MemoryStore:
             "timed": [row.agent for row in rows if row.due],
             "asking": [row.agent for row in rows if row.state == "input_required"],
             "dead": [row.agent for row in rows if row.state == "failed"],
+            "limited": [row.agent for row in rows if row.waits],
         }
         looked_at = {kind: found[: checkup.SHARED_OUT] for kind, found in agents.items()}
         return checkup.shares_of(looked_at, {kind: len(found) for kind, found in agents.items()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import Any
 
 from ...contracts.errors import BadSetup
 from .. import checkup
-from ..checkup import KINDS, Examined, Finding, Load, Queued, Shares, shares_of, size
+from ..checkup import Examined, Finding, Load, Queued, Shares, shares_of, size
 from .dialogue import Calls
 from .failures import raise_first
 from .server import check_namespace, check_replicas, check_schema, check_version, dangers, product_of, refusing
@@ -73,18 +74,42 @@ _KEYS = {"running": "leases", "timed": "timers", "asking": "asking", "dead": "de
 
 def sharing(prefix: str) -> Calls[Shares]:
     """The jobs of each kind, in a namespace or partition, by their agents."""
-    keys = [f"{prefix}{_KEYS[kind]}" for kind in KINDS]
+    keys = [f"{prefix}{key}" for key in _KEYS.values()]
     replies = yield [
         *(("ZREVRANGE", key, 0, checkup.SHARED_OUT - 1) for key in keys),
         *(("ZCOUNT", key, *_ALL) for key in keys),
+        ("ZRANGE", f"{prefix}gates", 0, checkup.SHARED_OUT - 1),  # every line has a gate
     ]
     raise_first(replies)
-    jobs, totals = replies[: len(KINDS)], dict(zip(KINDS, replies[len(KINDS) :], strict=True))
+    jobs, totals, lanes = replies[: len(keys)], dict(zip(_KEYS, replies[len(keys) : -1], strict=True)), replies[-1]
     asked = [("HGET", f"{prefix}j:{job.decode()}", "agent") for page in jobs for job in page]
     told: Sequence[Any] = (yield asked) if asked else []
     raise_first(told)
-    agents = iter(read_text(each) if each is not None else None for each in told)
-    return shares_of({kind: list(islice(agents, len(page))) for kind, page in zip(KINDS, jobs, strict=True)}, totals)
+    agents = iter(_agent(each) for each in told)
+    found = shares_of({kind: list(islice(agents, len(page))) for kind, page in zip(_KEYS, jobs, strict=True)}, totals)
+    return {**found, "limited": (yield from _limited(prefix, lanes))}
+
+
+def _limited(prefix: str, lanes: Sequence[bytes]) -> Calls[Mapping[str, int]]:
+    """The jobs in the lines of these lanes, by their agents. A lane is of one agent."""
+    keys = [f"{prefix}lw:{lane.decode()}" for lane in lanes]
+    if not keys:
+        return {}
+    replies = yield [*(("ZCOUNT", key, *_ALL) for key in keys), *(("ZRANGE", key, 0, 0) for key in keys)]
+    raise_first(replies)
+    lines = [
+        (first[0], number) for number, first in zip(replies[: len(keys)], replies[len(keys) :], strict=True) if first
+    ]
+    told: Sequence[Any] = (yield [("HGET", f"{prefix}j:{job.decode()}", "agent") for job, _ in lines]) if lines else []
+    raise_first(told)
+    found = Counter[str]()
+    for (_, number), agent in zip(lines, map(_agent, told), strict=True):
+        found[agent or ""] += number
+    return found
+
+
+def _agent(value: Any) -> str | None:
+    return None if value is None else read_text(value)
 
 
 def _age(head: Sequence[tuple[bytes, Any]], now: int) -> int:

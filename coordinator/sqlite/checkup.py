@@ -44,6 +44,7 @@ _WHICH = {
     "timed": "due > 0",
     "asking": "state = 'input_required'",
     "dead": "state = 'failed'",
+    "limited": "waits > 0",
 }
 
 
@@ -61,7 +62,7 @@ def by_agent(connection: sqlite3.Connection, namespace: str) -> Shares:
 
 def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str], now: int) -> Load:
     """Count what is in a namespace. Uses indexes, except for the total of jobs."""
-    wanted = ("1", *_WHICH.values())
+    wanted = ("1", *(_WHICH[kind] for kind in ("running", "timed", "asking", "dead")))
     jobs, running, timed, asking, dead = (
         _one(connection, f"FROM job WHERE namespace = ? AND {each}", namespace) for each in wanted
     )
