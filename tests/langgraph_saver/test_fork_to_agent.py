@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import operator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, NotRequired, TypedDict
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
 
 import msgpack
 import numpy as np
@@ -20,7 +22,6 @@ from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.run import of_thread
 from batonpass.adapters.langgraph.serde.wrapped import Wrapped, contents
 
 from .graphs import Runner, delta
@@ -194,36 +195,6 @@ async def test_what_the_graph_has_otherwise_or_is_to_make_is_left_out(store_url:
         assert (await job.result(timeout=60)).reply == "['messages', 'text']"
 
 
-class Shape(TypedDict):
-    side: int
-
-
-@pytest.mark.parametrize(
-    ("value", "hint", "kept"),
-    [
-        ({"side": 1}, Shape, True),
-        ({"side": "long"}, Shape, True),
-        ("long", Shape, False),
-        ({"side": "long"}, dict[str, int], True),
-        ("one", int, False),
-        ("one", Annotated[int, operator.add], False),
-        ("one", int | None, False),
-        (["one"], list[int] | None, True),
-        ({"text": "a"}, NotRequired[Note], True),
-        ({"txet": "a"}, Note, False),
-        ([{"txet": "a"}], list[Note], False),
-        ((1, 2), Any, True),
-        ((1, 2), None, True),
-    ],
-)
-def test_what_is_declared_decides_what_is_taken(value: Any, hint: Any, kept: bool) -> None:
-    if not kept:
-        with pytest.raises(of_thread._Another):
-            of_thread._typed(value, hint)
-        return
-    assert of_thread._typed(value, hint) in (value, Note(text="a"))
-
-
 async def test_a_subgraphs_state_is_not_taken_for_the_graphs(store_url: str, thread: str) -> None:
     """It may be the newest on the thread if a subgraph waits."""
     with BatonpassSaver.from_url(store_url) as saver:
@@ -278,6 +249,8 @@ async def test_a_state_that_is_one_value(store_url: str, thread: str) -> None:
         (Note(text="a"), {"text": "a"}),
         (Point(1, Note(text="a")), {"x": 1, "of": {"text": "a"}}),
         (Colour.RED, "red"),
+        ({Colour.RED: [dt.date(2020, 1, 2), dt.timedelta(1)]}, {"red": [dt.date(2020, 1, 2), dt.timedelta(1)]}),
+        ({Colour.RED: Path("/a/b")}, {"red": "/a/b"}),
         (Document("text", id="1"), {"id": "1", "metadata": {}, "page_content": "text", "type": "Document"}),
         ({Colour.RED: (Note(text="a"), {Colour.RED})}, {"red": [{"text": "a"}, ["red"]]}),
     ],
@@ -318,8 +291,11 @@ def nested(depth: int) -> bytes:
     return data
 
 
+TOO_LATE = msgpack.packb(msgpack.ExtType(1, msgpack.packb(["datetime", "timedelta", [1 << 40, 0, 0]])))
+
+
 @pytest.mark.parametrize(
-    "data", [b"\xc1", b"\xc7\x01\x05\xc0", b"\xc7\x01\x05\x80", b"\xd9\xff", b"\x93\x01", nested(5000)]
+    "data", [b"\xc1", b"\xc7\x01\x05\xc0", b"\xc7\x01\x05\x80", b"\xd9\xff", b"\x93\x01", TOO_LATE, nested(5000)]
 )
 def test_contents_that_are_damaged(data: bytes) -> None:
     with pytest.raises(bp.Corrupted, match=r"stored LangGraph value.*can't be read"):

@@ -56,6 +56,7 @@ class GraphRun:
         progress = Progress(session, values, visible, has_start=START in graph.nodes, lasting=lasting)
         self._agent = agent
         self._session = session
+        self._values = values
         self._saver = JobSaver(session, progress, values)
         self._graph: Any = graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0]}}
@@ -160,7 +161,7 @@ class GraphRun:
 
     async def _enter(self, payload: Contract, context: Any) -> Any:
         def default() -> Any:
-            return into_graph(self._agent, payload, self._graph, self._session)
+            return into_graph(self._agent, payload, self._graph, self._session, self._values)
 
         return await borders.enter(self._agent, payload, context, default)
 

@@ -16,11 +16,14 @@ from ....contracts.errors import BadSetup, ContractViolation
 from ....coordinator.session import Session
 from ...borders import fit_text
 from ..serde.plain import readable
+from ..serde.values import Values
 from ..transcript.messages import to_langchain
 from .of_thread import of_thread
 
 
-def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any], session: Session) -> Any:
+def into_graph(
+    agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any], session: Session, values: Values
+) -> Any:
     """The payload's fields as the state keys of the same name. If no field has a key, one message in `messages`.
 
     The conversation that the job has brought along comes before it in `messages`. Fields of the graph's runtime context
@@ -35,7 +38,7 @@ def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any
     earlier: list[BaseMessage] = []
     if session.news and "messages" in keys - fields.keys():
         earlier, session.heard = to_langchain(session.news.messages), True
-    kept = of_thread(agent, graph, keys, session)
+    kept = of_thread(agent, graph, keys, session, values)
     homeless = sorted(fields.keys() - keys)
     if not homeless:
         return {**kept, **fields, "messages": earlier} if earlier else {**kept, **fields}

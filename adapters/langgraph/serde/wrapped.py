@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, cast
 
 import msgpack
@@ -15,6 +17,14 @@ from ....contracts.state_types import state_type
 # LangGraph's codes for arrays, and for a delta channel's value. All others stand for an object: its module, its name,
 # what it is made of, and perhaps by which method.
 _ARRAY, _DELTA = 6, 7
+# What of Python's own is plain, or a text, and is stored as several arguments.
+_PYTHONS = frozenset({"datetime", "pathlib", "pathlib._local"})
+_PLAIN: dict[str, Callable[..., Any]] = {
+    "date": dt.date,
+    "timedelta": dt.timedelta,
+    "PosixPath": lambda *parts: str(PurePosixPath(*parts)),
+    "WindowsPath": lambda *parts: str(PureWindowsPath(*parts)),
+}
 # Objects in objects. Reading each takes some 40 KB of the thread's stack, and a process that has no more dies.
 _DEEPEST = 50
 
@@ -64,7 +74,7 @@ def _held(value: Wrapped) -> Any:
         return None if value.kind == "null" else value.data
     try:
         return _unpacked(value.data)
-    except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError, msgpack.UnpackException) as error:
         raise Corrupted(f"a stored LangGraph value, {value!r}, can't be read: {error}") from None
 
 
@@ -80,7 +90,10 @@ def _unpacked(data: bytes, code: int = _DELTA, room: int = _DEEPEST) -> Any:
     if code == _DELTA:
         return found
     parts = cast("Sequence[Any]", found)  # of damaged data anything, so that an error is what says so
-    return _numbers(*parts) if code == _ARRAY else parts[2]
+    if code == _ARRAY:
+        return _numbers(*parts)
+    module, name, held = parts[:3]
+    return _PLAIN[name](*held) if module in _PYTHONS and name in _PLAIN else held
 
 
 def _numbers(dtype: str, shape: Sequence[int], order: Any, data: bytes) -> Any:
