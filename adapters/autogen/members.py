@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -10,12 +11,17 @@ from autogen_agentchat.agents import AssistantAgent, CodeExecutorAgent, MessageF
 from autogen_agentchat.base import ChatAgent, Team
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
 
+from ...contracts.errors import BatonpassError
 from . import private
 from .errors import Report, report_errors
 from .keepers import Keeper, Load, Save, keepers_of, own_state
 from .models import JournaledModel, watch_models
 from .tools import adopt_bench, adopt_code, adopt_errors, adopted
 
+_log = logging.getLogger("batonpass.autogen")
+
+TRANSIENT = (BatonpassError, OSError)
+"""What says nothing of a state that can't be loaded."""
 _TAKEN = "taken_by_batonpass"
 
 Member = ChatAgent | Team
@@ -95,6 +101,30 @@ async def load_unsaved_state(team: Team, saved: list[dict[str, Any]]) -> None:
     for item in saved:
         _, load = _left_out(members[tuple(item["path"])])[item["of"]]
         await load(item["state"])
+
+
+async def load_what_fits(team: Team, saved: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Load what of `unsaved_state` the members of a changed team still have a place for, and return it."""
+    members = dict(within(team))
+    found: list[dict[str, Any]] = []
+    for item in saved:
+        path, part = tuple(item["path"]), item["of"]
+        ways = _left_out(members[path]) if path in members else {}
+        if part in ways and await can_load(f"{part} of {_caller(path)}", ways[part][1], item["state"]):
+            found.append(item)
+    return found
+
+
+async def can_load(what: str, load: Load, state: Any) -> bool:
+    """Load a state of the release before. If that fails, say so."""
+    try:
+        await load(state)
+    except TRANSIENT:
+        raise
+    except Exception as error:  # members and tools may be the user's code
+        _log.warning("%s begins anew: it can't load its state (%s: %s)", what, type(error).__name__, error)
+        return False
+    return True
 
 
 def _left_out(member: Member) -> dict[str, tuple[Save, Load]]:

@@ -27,17 +27,19 @@ from . import private
 from .folding import Dump, fold, unfold
 from .keepers import Keeper
 from .members import (
+    TRANSIENT,
     adopt_calls,
     check_members,
     keepers_within,
     load_unsaved_state,
+    load_what_fits,
     take,
     teams_within,
     unsaved_state,
     within,
 )
 from .progress import Progress
-from .renewing import kind_of, renewed
+from .renewing import check_kinds, renewed
 
 _log = logging.getLogger("batonpass.autogen")
 
@@ -128,29 +130,43 @@ class Adopted:
         """
         if progress.team is None:
             return
-        begins = self._talks and progress.begins and not progress.answers
-        fresh: dict[str, Any] = dict((await self.team.save_state())["agent_states"]) if begins else {}
-        try:
-            if begins:
-                _check_kinds(unfold(progress.team, progress.messages), fresh)
-            await self._load_states(progress)
-        except (ValueError, LookupError) as error:
-            for dump in progress.messages:
-                self.message(dump)  # if it is one of them, that is what to say
-            reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
-            if begins:
-                _log.warning("agent %r: its team is not the one of the job before (%s): %s", self.agent, reason, _NEW)
-                await self._renew(progress, fresh)
-                return
-            raise Outgrown(
-                f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({reason}): put the members "
-                "back as they were, and messages that an edit removed, to finish the jobs that were started with them"
-            ) from None
+        if self._talks and progress.begins and not progress.answers:
+            await self._continue(progress)
+        else:
+            await self._resume(progress)
         if isinstance(self.team, GraphFlow):
             await private.restore_triggers(self.team)
         for start, end in zip(progress.checked, progress.checked[1:], strict=False):
             portion = [self.message(dump) for dump in progress.messages[start:end]]
             progress.stop = progress.stop or await self.check(portion)
+
+    async def _resume(self, progress: Progress) -> None:
+        try:
+            await self._load_states(progress)
+        except (ValueError, LookupError) as error:
+            raise Outgrown(
+                f"agent {self.agent!r}: its factory's team does not fit its checkpoint "
+                f"({self._reason(progress, error)}): put the members back as they were, and messages that an edit "
+                "removed, to finish the jobs that were started with them"
+            ) from None
+
+    async def _continue(self, progress: Progress) -> None:
+        fresh: dict[str, Any] = dict((await self.team.save_state())["agent_states"])
+        try:
+            check_kinds(unfold(progress.team, progress.messages), fresh)
+            await self._load_states(progress)
+        except TRANSIENT:
+            raise
+        except Exception as error:  # members may be the user's code
+            reason = self._reason(progress, error)
+            _log.warning("agent %r: its team is not the one of the job before (%s): %s", self.agent, reason, _NEW)
+            await self._renew(progress, fresh)
+
+    def _reason(self, progress: Progress, error: Exception) -> str:
+        """Why its states can't be loaded. `BadSetup` if that is because of a message."""
+        for dump in progress.messages:
+            self.message(dump)
+        return str(error) if type(error) in (ValueError, LookupError) else f"{type(error).__name__}: {error}"
 
     async def _load_states(self, progress: Progress) -> None:
         states = unfold(progress.team, progress.messages)
@@ -161,10 +177,13 @@ class Adopted:
 
     async def _renew(self, progress: Progress, fresh: Mapping[str, Any]) -> None:
         before: dict[str, Any] = {}
-        with suppress(ValueError, LookupError):  # messages that it refers to may be gone
+        unsaved: list[Any] = []
+        with suppress(ValueError, LookupError):  # messages that these refer to may be gone
             before = unfold(progress.team, progress.messages)
-        progress.team = fold(renewed(fresh, before, progress.messages, self.message), progress.messages)
-        progress.unsaved = []
+            unsaved = unfold(progress.unsaved, progress.messages)
+        states = await renewed(self.team, fresh, before, progress.messages, self.message)
+        progress.team = fold(states, progress.messages)
+        progress.unsaved = fold(await load_what_fits(self.team, unsaved), progress.messages)
         to = self.addressee(progress.messages)
         progress.pending = [
             {**dump, "target": to} if dump.get("target", to) not in self.names else dump for dump in progress.pending
@@ -222,14 +241,6 @@ class Adopted:
             return ""  # ends the turn, which the driver then throws away
 
         return ask
-
-
-def _check_kinds(before: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
-    """`ValueError` if a member is of another class than the one that had its name: AutoGen would load its state, and
-    forget what it said."""
-    for name in before.keys() & fresh.keys():
-        if kind_of(before[name]) != kind_of(fresh[name]):
-            raise ValueError(f"{name!r} is another kind of member than before")
 
 
 async def adopt(agent: Agent[Any], made: Any) -> Adopted:
