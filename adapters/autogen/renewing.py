@@ -21,11 +21,13 @@ States = Mapping[str, Any]
 
 
 def check_kinds(before: States, fresh: States) -> None:
-    """`ValueError` if a member is of another class than the one that had its name: AutoGen would load its state, and
-    forget what it said."""
+    """`ValueError` if a member is of another class than the one that had its name, or if a graph has other edges:
+    AutoGen would load its state, and forget what it said, or wait for edges that are gone."""
     for name in before.keys() & fresh.keys():
         if _kind_of(before[name]) != _kind_of(fresh[name]):
             raise ValueError(f"{name!r} is another kind of member than before")
+        if not _goes_on(before[name], fresh[name]):
+            raise ValueError("its graph has other edges")
         check_kinds(_within(before[name]), _within(fresh[name]))
 
 
@@ -44,7 +46,8 @@ async def renewed(team: Team, fresh: States, before: States, thread: list[Dump],
             kept = await _kept(members[name], state, before[name], read) if stays else None
             tries = [kept, _told(name, state, thread, read)]
         else:  # the manager's
-            tries = [before[name] if [*before] == [*fresh] else None, _heard(state, thread, fresh.keys())]
+            stays = [*before] == [*fresh] and _goes_on(before[name], state)
+            tries = [before[name] if stays else None, _heard(state, thread, fresh.keys())]
         for each in filter(None, tries):
             if await can_load(f"{name!r} of {team.name}", partial(_load, team, fresh, name), each):
                 found[name] = each
@@ -65,6 +68,23 @@ async def _kept(member: Member, fresh: Any, before: Any, read: Read) -> Any:
     said = [dump for state in had.values() for dump in dict_of(state).get("message_thread", ())]  # the manager's
     states = await renewed(team, _within(fresh), had, said, read)
     return {**before, "agent_state": _with_states(before["agent_state"], states)}
+
+
+def _goes_on(before: Any, fresh: Any) -> bool:
+    """Whether a graph's manager can go on from a state. It counts down for how many members each one still waits. When
+    all have spoken, it begins again."""
+    waits = _waits(fresh)
+    had = _waits(before)
+    if had.keys() != waits.keys():
+        return False
+    if waits and {*before["ready"]} == {*fresh["ready"]}:
+        return had == waits
+    return all(had[each] <= waits[each] for each in had)
+
+
+def _waits(manager: Any) -> dict[tuple[str, str], int]:
+    remaining = dict_of(dict_of(manager).get("remaining"))
+    return {(name, group): number for name, groups in remaining.items() for group, number in groups.items()}
 
 
 def _kind_of(state: Any) -> Any:

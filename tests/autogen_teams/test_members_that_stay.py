@@ -119,15 +119,15 @@ def swarm(first: str, last: str) -> BaseGroupChat:
     return Swarm([begins, speaker(last, heard)], name="inner", max_turns=1)
 
 
-def graph(names: str) -> BaseGroupChat:
-    """Each speaks after the one before."""
-    members = [speaker(name, heard) for name in names]
+def graph(names: str, *edges: str) -> BaseGroupChat:
+    """Each speaks after the one before, or as the edges say."""
+    members = {name: speaker(name, heard) for name in names}
     builder = DiGraphBuilder()
-    for member in members:
+    for member in members.values():
         builder.add_node(member)
-    for one, following in pairwise(members):
-        builder.add_edge(one, following)
-    return GraphFlow([*members], builder.build())
+    for edge in edges or pairwise(names):
+        builder.add_edge(members[edge[0]], members[edge[1]])
+    return GraphFlow([*members.values()], builder.build())
 
 
 def new() -> AssistantAgent:
@@ -157,6 +157,24 @@ async def test_the_conversation_goes_on(before: Team, after: Team, answer: str) 
     async with chat(before) as say:
         assert answer in await say("two", after)
         assert "three" in await say("three", after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "order"),
+    [
+        (("ab", "bc", "cd"), ("ba", "ac", "cd"), "bacd"),
+        (("ab", "bc", "cd"), ("ac", "cb", "bd"), "acbd"),
+        (("ab", "bc", "cd"), ("ab", "ac", "bd", "cd"), "abcd"),
+        (("ab", "ac", "bd", "cd"), ("ab", "bc", "cd"), "abcd"),
+    ],
+)
+async def test_a_graph_with_other_edges(before: tuple[str, ...], after: tuple[str, ...], order: str) -> None:
+    """It waited for edges that are gone: each message failed, or a member was left out."""
+    async with chat(lambda: graph("abcd", *before)) as say:
+        for text in ("two", "three"):
+            said = await say(text, lambda: graph("abcd", *after))
+            assert [line.partition(":")[0] for line in said.split(" | ")] == ["user", *order]
+            assert "one,ONE" in said  # who stays knows what it said
 
 
 async def test_who_begins_anew_is_told(caplog: pytest.LogCaptureFixture) -> None:
