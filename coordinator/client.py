@@ -130,9 +130,9 @@ class Coordinator(Scheduling):
         """
         return await adrive(self.store, inbox.page(assignee, agent, limit, after, job))
 
-    async def answer(self, of: str, value: Any, *, question: str | None = None) -> None:
+    async def answer(self, of: str, value: Any, *, question: str | None = None, by: str = "") -> None:
         """Answer a job's question: see `Job.answer`. `of` is the id of an inbox item or of a job."""
-        await adrive(self.store, inbox.answer(self.book, of, value, question))
+        await adrive(self.store, inbox.answer(self.book, of, value, question, by))
 
     async def dead_letters(
         self,

@@ -106,15 +106,15 @@ class Job(_Handle, Generic[R]):
         finally:
             await watch.aclose()
 
-    async def answer(self, value: Any, *, question: str | None = None) -> None:
+    async def answer(self, value: Any, *, question: str | None = None, by: str = "") -> None:
         """Answer the job's question (`info().question`). Any worker then continues the job.
 
         `value` is plain values, or the contract that the question asks for. `ContractViolation` names the fields that
         don't fit. The first answer counts: the same answer again has no effect, another one raises `WrongState`.
         `question` is the id of the question you mean (`coordinator.inbox()`). If the job asks another one by now, you
-        get `WrongState`.
+        get `WrongState`. `by` says who answers: it is kept, readable by all, in the event `batonpass.job.answered`.
         """
-        await adrive(self._store, inbox.answer(self._book, self.id, value, question))
+        await adrive(self._store, inbox.answer(self._book, self.id, value, question, by))
 
     async def cancel(self) -> bool:
         """End the job now, even if a worker is running it. Returns False if it had already ended."""
@@ -188,9 +188,9 @@ class SyncJob(_Handle, Generic[R]):
         finally:
             watch.close()
 
-    def answer(self, value: Any, *, question: str | None = None) -> None:
+    def answer(self, value: Any, *, question: str | None = None, by: str = "") -> None:
         """Answer the job's question: see `Job.answer`."""
-        drive(self._store, inbox.answer(self._book, self.id, value, question))
+        drive(self._store, inbox.answer(self._book, self.id, value, question, by))
 
     def cancel(self) -> bool:
         """End the job now: see `Job.cancel`."""

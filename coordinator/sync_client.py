@@ -118,9 +118,9 @@ class SyncCoordinator(SyncScheduling):
         """List the questions that jobs ask people, oldest first, optionally of one assignee or agent, or of one job."""
         return drive(self.store, inbox.page(assignee, agent, limit, after, job))
 
-    def answer(self, of: str, value: Any, *, question: str | None = None) -> None:
+    def answer(self, of: str, value: Any, *, question: str | None = None, by: str = "") -> None:
         """Answer a job's question. `of` is the id of an inbox item or of a job."""
-        drive(self.store, inbox.answer(self.book, of, value, question))
+        drive(self.store, inbox.answer(self.book, of, value, question, by))
 
     def dead_letters(
         self,

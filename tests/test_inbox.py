@@ -125,3 +125,11 @@ async def test_autogen(sqlite_url: str) -> None:
         assert item["id"] in (await ran(sqlite_url, "inbox", "--assignee", "user")).out
         assert (await ran(sqlite_url, "answer", item["id"], "granted")).code == 0
         assert (await job.result(timeout=30)).model_dump() == EXPECTED["refund"]
+
+
+async def test_who_answers_is_a_name(sqlite_url: str) -> None:
+    async with bp.connect(sqlite_url) as coordinator:
+        with pytest.raises(bp.BadSetup, match="by= has 201 characters, but at most 200 are kept"):
+            await coordinator.answer("j" * 24, "yes", by="x" * 201)
+        with pytest.raises(bp.BadSetup, match="the by None is not text"):
+            await coordinator.answer("j" * 24, "yes", by=None)  # type: ignore[arg-type]

@@ -56,6 +56,7 @@ def answer(
     question: Annotated[
         str | None, typer.Option(metavar="ID", help="The question you mean; refused if the job asks another one")
     ] = None,
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who answers; kept in the event job.answered")] = "",
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
@@ -65,7 +66,7 @@ def answer(
         raise BadSetup("answer takes a value, or --json-file FILE")
     parsed = _read(json_file) if json_file is not None else _parsed(value or "")
     with opened(store, namespace) as coordinator:
-        coordinator.answer(of, parsed, question=question)
+        coordinator.answer(of, parsed, question=question, by=by)
     print_json({"id": of.partition(".")[0], "answered": parsed}) if as_json else typer.echo(f"answered {of}")
 
 

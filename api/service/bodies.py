@@ -63,6 +63,8 @@ class Answer(Body):
     """What the question's schema accepts."""
     question: str | None = None
     """The question that is meant. The answer is refused if the job asks another one by now."""
+    by: str = ""
+    """Who answers: kept in the event `batonpass.job.answered`."""
 
 
 class Limits(Body):

@@ -204,7 +204,7 @@ class _Endpoints:
     async def answer(self, request: Request, given: Answer) -> Response:
         """Answer a job's question."""
         of = request.path_params["id"]
-        await self._coordinator.answer(of, given.answer, question=given.question)
+        await self._coordinator.answer(of, given.answer, question=given.question, by=given.by)
         return answer(vars(Answered(of.partition(".")[0], given.answer)))
 
     async def cancel(self, request: Request, __: Nothing) -> Response:

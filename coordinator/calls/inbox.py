@@ -21,10 +21,11 @@ from ..refusals import refusal
 from ..rows import JobRow
 from ..schemas import example_of, fit_schema
 from . import Call
-from .inputs import count, identifier, name_wanted
+from .inputs import count, identifier, name_wanted, text
 from .jobs import checked, look
 
 _PAGE = 200
+_LONGEST_NAME = 200  # characters of who answers
 _LONGEST = 2000  # characters of an example in an error: the arguments in it may be a whole file
 
 
@@ -56,8 +57,10 @@ def asked(job_id: str) -> Call[InboxItem | None]:
     return item(row) if row.state == JobState.INPUT_REQUIRED else None
 
 
-def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call[None]:
+def answer(book: Book, of: str, value: Any, question: str | None = None, by: str = "") -> Call[None]:
     """Answer a question, named by its id or its job's, with a value that fits its contract."""
+    if len(text(by, "by")) > _LONGEST_NAME:
+        raise BadSetup(f"by= has {len(by)} characters, but at most {_LONGEST_NAME} are kept: give a name")
     job_id, asked = named(of)
     if question is not None:
         about, asked = named(question)
@@ -71,7 +74,7 @@ def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call
         raise refusal("not_asking", job_id, row.state)
     asked = asked or row.asked  # no other one that it asks by the time that this arrives
     try:
-        yield AnswerJob(job_id, seal_blob(plain, path="answer"), asked)
+        yield AnswerJob(job_id, seal_blob(plain, path="answer"), asked, by)
     except WrongState as refused:
         row = yield from look(job_id)
         if row.state != JobState.INPUT_REQUIRED:

@@ -202,11 +202,13 @@ class Release(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class AnswerJob(Command[None]):
-    """Answer a suspended job's question, so that it becomes deliverable. `asked` says which question (0: any)."""
+    """Answer a suspended job's question, so that it becomes deliverable. `asked` says which question (0: any), `by` who
+    answers."""
 
     job_id: str
     answer: bytes
     asked: int = 0
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def answer(records: Records, command: AnswerJob) -> None:
     digest = sha1(command.answer, usedforsecurity=False).hexdigest()
     if row.state == JobState.INPUT_REQUIRED and command.asked in (0, row.asked):
         row.answer, row.answered = command.answer, f"{row.asked} {digest}"
-        go_ahead(records, row, kinds.ANSWERED)
+        go_ahead(records, row, kinds.ANSWERED, **({"by": command.by} if command.by else {}))
         store(records, row)
         return
     # A retry: the answer may have been taken before, and the job may be at other agents and questions by now.

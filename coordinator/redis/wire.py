@@ -163,7 +163,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Spawn: ("spawn", jobs.spawn_args, _nothing),
     c.ReadOutcomes: ("read_outcomes", lambda m: [m.job_id, m.fan, m.start, m.limit], jobs.outcomes),
     c.Release: ("release", jobs.release_args, _nothing),
-    c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer, m.asked], _nothing),
+    c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer, m.asked, m.by], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.RunNow: ("run_now", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", jobs.redrive_args, _nothing),

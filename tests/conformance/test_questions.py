@@ -24,6 +24,16 @@ def test_an_answer_makes_the_job_deliverable_again(bench: Bench) -> None:
     assert (delivery.job.hop, delivery.job.attempt) == (0, 1)
 
 
+def test_who_answered_is_in_the_event(bench: Bench) -> None:
+    """The first one: the same answer again, by another one, changes nothing."""
+    fence = bench.start()
+    bench.suspend(fence)
+    for name in ("ann", "bob"):
+        bench.do(c.AnswerJob(fence.job_id, b"yes", by=name))
+    rows = bench.do(c.Events(subject=fence.job_id, limit=500))
+    assert [row.fields.get("by") for row in rows if row.fields["type"].endswith(".answered")] == ["ann"]
+
+
 def test_an_answer_stays_until_the_next_question(bench: Bench) -> None:
     """If a worker dies with it, the next one gets it, too."""
     fence = bench.start()

@@ -129,7 +129,7 @@ def save_outside(world: World, pick: Picks) -> None:
 def answer(world: World, pick: Picks) -> None:
     job = world.job(pick, "input_required")
     asked = next((row.asked for row in world.rows if row.id == job), 0)
-    world.say(c.AnswerJob(job, b"%d" % pick.below(2), pick.of([0, asked, asked, asked + 1])))
+    world.say(c.AnswerJob(job, b"%d" % pick.below(2), pick.of([0, asked, asked, asked + 1]), pick.of(["", "ann"])))
 
 
 @move(3)

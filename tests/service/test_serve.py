@@ -59,7 +59,7 @@ async def test_people_answer(
             assert (await http.post(f"/jobs/{mine['job']}/answer", json=meant)).status_code == 409
             assert await asked(http, 2) == items
 
-            answered = {"answer": {"ok": True}, "question": mine["id"]}
+            answered = {"answer": {"ok": True}, "question": mine["id"], "by": "ann"}
             for _ in range(2):  # the second one is sent after a lost reply
                 taken = await http.post(f"/jobs/{mine['job']}/answer", json=answered)
                 assert (taken.status_code, taken.json()) == (200, {"id": mine["job"], "answered": {"ok": True}})
@@ -71,6 +71,8 @@ async def test_people_answer(
                 shown = (await http.get(f"/jobs/{ended.id}")).json()
                 assert (shown["state"], shown["result"]) == ("completed", {"text": text})
                 assert shown == await printed("show", ended.id, "--json")
+            [event] = [each async for each in coordinator.events(job=ids[0], types=["job.answered"])]
+            assert event.data["by"] == "ann"
             assert (await http.get(f"/jobs/{ids[0]}")).json()["payload"] == {"text": "rain"}
             assert (await http.get("/inbox")).json() == []
 

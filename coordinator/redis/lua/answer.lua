@@ -1,6 +1,6 @@
 -- Answers a suspended job's question. The same answer again changes nothing.
 -- KEYS prefix
--- ARGV job, answer, which question or '0' for any
+-- ARGV job, answer, which question or '0' for any, who answers or ''
 -- Returns {'+'}, {'!no_job'}, {'!not_asking', job, state}, {'!asks_other', job, which question, the one asked now}
 --@ uses clock record thread job
 local id, wanted, digest = ARGV[1], ARGV[3], redis.sha1hex(ARGV[2])
@@ -23,5 +23,5 @@ end
 go_ahead(id, job[3], 'answer', ARGV[2], 'answered', asked .. ' ' .. digest, 'updated', num(now_ms()))
 redis.call('ZREM', ASKING, id)
 redis.call('ZREM', TIMERS, id)
-emit_job(id, 'batonpass.job.answered', job[4], job[5])
+emit_job(id, 'batonpass.job.answered', job[4], job[5], unpack(ARGV[4] ~= '' and { 'by', ARGV[4] } or {}))
 return { '+' }
