@@ -118,6 +118,11 @@ def endless(team: BaseGroupChat) -> bool:
     return not isinstance(team, GraphFlow) or team._graph.get_has_cycles()
 
 
+def awaits(team: GraphFlow) -> dict[str, dict[str, int]]:
+    """For how many others each member of a graph waits, by groups of edges."""
+    return {name: dict(groups) for name, groups in team._graph.get_remaining_map().items()}
+
+
 async def restore_triggers(team: GraphFlow) -> None:
     """Complete a loaded graph. Its state doesn't say why a node is ready, and without that a node in a cycle never runs
     again."""

@@ -16,6 +16,9 @@ from . import private
 from .folding import Dump, heard
 from .members import Member, can_load
 
+AWAITS = "awaits"
+"""In the state of a graph's manager: for how many others its members wait."""
+
 Read = Callable[[Dump], BaseAgentEvent | BaseChatMessage]
 States = Mapping[str, Any]
 
@@ -71,15 +74,12 @@ async def _kept(member: Member, fresh: Any, before: Any, read: Read) -> Any:
 
 
 def _goes_on(before: Any, fresh: Any) -> bool:
-    """Whether a graph's manager can go on from a state. It counts down for how many members each one still waits. When
-    all have spoken, it begins again."""
-    waits = _waits(fresh)
-    had = _waits(before)
-    if had.keys() != waits.keys():
-        return False
-    if waits and {*before["ready"]} == {*fresh["ready"]}:
-        return had == waits
-    return all(had[each] <= waits[each] for each in had)
+    """Whether a graph's manager can go on from a state. Where it is not recorded how its graph was, as inside of other
+    teams: unless a member waits for more than there are. (A manager counts down for how many each one waits.)"""
+    if AWAITS in dict_of(before):
+        return bool(before[AWAITS] == fresh.get(AWAITS))
+    had, waits = _waits(before), _waits(fresh)
+    return had.keys() == waits.keys() and all(had[each] <= waits[each] for each in had)
 
 
 def _waits(manager: Any) -> dict[tuple[str, str], int]:

@@ -39,7 +39,7 @@ from .members import (
     within,
 )
 from .progress import Progress
-from .renewing import check_kinds, renewed
+from .renewing import AWAITS, check_kinds, renewed
 
 _log = logging.getLogger("batonpass.autogen")
 
@@ -151,7 +151,7 @@ class Adopted:
             ) from None
 
     async def _continue(self, progress: Progress) -> None:
-        fresh: dict[str, Any] = dict((await self.team.save_state())["agent_states"])
+        fresh = await self._states()
         try:
             check_kinds(unfold(progress.team, progress.messages), fresh)
             await self._load_states(progress)
@@ -192,12 +192,19 @@ class Adopted:
 
     async def capture(self, progress: Progress) -> None:
         """Put the team's state into `progress`. The team must not be running."""
-        states = dict((await self.team.save_state())["agent_states"])
+        states = await self._states()
         manager = dict(states[private.manager_name(self.team)])
         progress.messages = manager.pop("message_thread")
         states[private.manager_name(self.team)] = manager
         progress.team = fold(states, progress.messages)
         progress.unsaved = fold(await unsaved_state(self.team), progress.messages)
+
+    async def _states(self) -> dict[str, Any]:
+        states: dict[str, Any] = dict((await self.team.save_state())["agent_states"])
+        if isinstance(self.team, GraphFlow):
+            manager = private.manager_name(self.team)
+            states[manager] = {**states[manager], AWAITS: private.awaits(self.team)}
+        return states
 
     def _adopt_members(self) -> None:
         adopt_calls(self.team, self.keepers)

@@ -177,6 +177,33 @@ async def test_a_graph_with_other_edges(before: tuple[str, ...], after: tuple[st
             assert "one,ONE" in said  # who stays knows what it said
 
 
+def looping() -> BaseGroupChat:
+    """Is stopped in its middle, where whoever begins is the next, as at its beginning."""
+    members = {name: speaker(name, says("again" if name == "b" else name)) for name in "abcd"}
+    builder = DiGraphBuilder()
+    for member in members.values():
+        builder.add_node(member)
+    for edge in ("ab", "ac", "cd"):
+        builder.add_edge(members[edge[0]], members[edge[1]])
+    builder.add_edge(members["b"], members["a"], condition="again")
+    builder.add_edge(members["b"], members["d"], condition="ok")
+    builder.set_entry_point(members["a"])
+    return GraphFlow([*members.values()], builder.build(), max_turns=2)
+
+
+async def test_the_same_graph_goes_on_in_its_middle(caplog: pytest.LogCaptureFixture) -> None:
+    """As a team that is run again."""
+    async with chat(looping) as say:
+        said = [await say(text, looping) for text in ("two", "three", "four")]
+    team = looping()
+    expected = [
+        [each.source for each in (await team.run(task=task)).messages] for task in ("one", "two", "three", "four")
+    ]
+    assert [[line.partition(":")[0] for line in each.split(" | ")] for each in said] == expected[1:]
+    assert any("d" in each for each in expected[1:])
+    assert not caplog.text
+
+
 async def test_who_begins_anew_is_told(caplog: pytest.LogCaptureFixture) -> None:
     async with chat(lambda: team(Counts())) as say:
         await say("two", lambda: team(Counts("total")))
