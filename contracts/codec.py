@@ -7,6 +7,7 @@ what can't be restored can't be saved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgpack
@@ -55,9 +56,18 @@ def try_pack(value: Any) -> bytes | None:
         return None
 
 
-def _packed(value: Any) -> bytes:
+def fingerprint(value: Any) -> int | None:
+    """A hash of the encoded value, for this process. Equal values have different ones if they are of other types (1 and
+    True), or dicts in another order. None if the value can't be encoded."""
+    try:
+        return hash(_packed(value, Writer.pack_unseen))
+    except FAILURES:
+        return None
+
+
+def _packed(value: Any, pack: Callable[[Writer, Any], bytes] = Writer.pack) -> bytes:
     writer = _IDLE.pop() if _IDLE else Writer(0)
-    data = writer.pack(value)
+    data = pack(writer, value)
     if len(data) <= _KEEP:
         _IDLE.append(writer)
     return data

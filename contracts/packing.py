@@ -29,7 +29,7 @@ class Writer:
 
     def pack(self, value: Any) -> bytes:
         """The packed value."""
-        data: bytes = self._packer.pack(value)
+        data = self.pack_unseen(value)
         # Types that msgpack itself packs (it takes a bytearray for bytes, and its own ExtType for ours) begin with one
         # of these bytes, which short texts don't have. Spelled out, because every save goes through here.
         if (
@@ -38,6 +38,11 @@ class Writer:
             or (0xD4 in data or 0xD5 in data or 0xD6 in data or 0xD7 in data or 0xD8 in data)
         ):
             without_strangers(value)
+        return data
+
+    def pack_unseen(self, value: Any) -> bytes:
+        """The same, also of a value that would come back as another."""
+        data: bytes = self._packer.pack(value)
         return data
 
     def _pack_inner(self, value: Any) -> bytes:

@@ -10,8 +10,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from ....contracts.alike import alike
 from ....contracts.builtin_types import class_of
+from ....contracts.codec import fingerprint
 from ..serde.plain import ATOMS
 
 _TEXTS = {str, bytes, type(None)}
@@ -24,12 +24,13 @@ class _Opaque(Exception):
 
 @dataclass(slots=True)
 class RememberedList:
-    """A list's elements as they were: copies of messages' fields, and of other plain values. So a message that was
-    changed in place since is noticed. `deep` are the places of those of which `==` does not show every change."""
+    """A list's elements as they were. So a message that was changed in place since is noticed. `held` are those at
+    `shallow` places, `prints` are of the others, some at a time."""
 
     kinds: list[type[Any]]
+    shallow: list[int]
     held: list[Any]
-    deep: list[int]
+    prints: list[tuple[list[int], int]]
 
     def unchanged(self, value: list[Any]) -> bool:
         """Whether the list begins with the elements that were seen."""
@@ -38,9 +39,11 @@ class RememberedList:
         try:
             return (
                 list(map(class_of, first)) == self.kinds
-                and [_fields(each) for each in first] == self.held
+                and [_fields(first[place]) for place in self.shallow] == self.held
+                and all(
+                    _print_of([_fields(first[place]) for place in places]) == known for places, known in self.prints
+                )
                 and not any(_extra(each) for each in first if isinstance(each, BaseMessage))
-                and all(_same(_fields(first[place]), self.held[place]) for place in self.deep)
             )
         except Exception:  # a value whose == gives no bool
             return False
@@ -50,8 +53,10 @@ class RememberedList:
         added = remember(new)
         if not isinstance(added, RememberedList):
             return None
-        deep = self.deep + [len(self.kinds) + place for place in added.deep]
-        return RememberedList(self.kinds + added.kinds, self.held + added.held, deep)
+        count = len(self.kinds)
+        shallow = self.shallow + [count + place for place in added.shallow]
+        prints = self.prints + [([count + place for place in places], known) for places, known in added.prints]
+        return RememberedList(self.kinds + added.kinds, shallow, self.held + added.held, prints)
 
 
 @dataclass(slots=True)
@@ -60,11 +65,16 @@ class RememberedValue:
 
     kind: type[Any]
     held: Any
+    print: int | None = None
 
     def unchanged(self, value: Any) -> bool:
         """Whether the value is what it was."""
         try:
-            return class_of(value) is self.kind and _fields(value) == self.held and _same(_fields(value), self.held)
+            if class_of(value) is not self.kind or _fields(value) != self.held:  # most that change
+                return False
+            if self.print is None:
+                self.print = _print_of(self.held)
+            return _print_of(_fields(value)) == self.print
         except Exception:
             return False
 
@@ -72,12 +82,15 @@ class RememberedValue:
 def remember(value: Any) -> RememberedList | RememberedValue | None:
     """What to keep of a value. None if a later change of it could go unnoticed."""
     try:
-        if class_of(value) is list:
-            deep = [place for place, each in enumerate(value) if not _is_shallow(each)]
-            return RememberedList(list(map(class_of, value)), [_copy(each) for each in value], deep)
-        return RememberedValue(class_of(value), _copy(value))
+        if class_of(value) is not list:
+            return RememberedValue(class_of(value), _copy(value))
+        copies = [_copy(each) for each in value]
+        shallow = [place for place, each in enumerate(value) if _is_shallow(each)]
+        deep = sorted(set(range(len(value))) - set(shallow))
+        prints = [(deep, _print_of([copies[place] for place in deep]))] if deep else []
     except _Opaque:
         return None
+    return RememberedList(list(map(class_of, value)), shallow, [copies[place] for place in shallow], prints)
 
 
 def changes_since(
@@ -124,25 +137,19 @@ def _fields(value: Any) -> Any:
 
 
 def _is_shallow(value: Any) -> bool:
-    """Whether `==` shows every change of it. Most messages are such: comparing them all in Python would take longer
-    than all else."""
+    """Whether `==` shows every change of it, which takes the least time and so is for as many messages as possible."""
     if isinstance(value, BaseMessage):
         return not any(each and class_of(each) not in _TEXTS for each in value.__dict__.values())
     return class_of(value) in _TEXTS
 
 
-def _same(value: Any, held: Any) -> bool:
-    """Whether equal values are the same. `==` takes True for 1, and dicts for equal whose keys are in another order."""
-    if value is held:
-        return True
-    kind = class_of(value)
-    if kind is not class_of(held):
-        return False
-    if kind is dict:
-        return all(map(_same, value, held)) and all(map(_same, value.values(), held.values()))
-    if kind is list:
-        return all(map(_same, value, held))
-    return bool(value == held) if kind in _TEXTS else alike(value, held)
+def _print_of(value: Any) -> int:
+    """What tells the value from all others, also from equal ones: `==` takes True for 1, and dicts for equal whose keys
+    are in another order."""
+    found = fingerprint(value)
+    if found is None:
+        raise _Opaque
+    return found
 
 
 def _copy(value: Any) -> Any:
