@@ -67,7 +67,7 @@ class Aside:
 
     def __init__(self) -> None:
         self._queues, self._jobs, self._rests = _Pauses(), _Pauses(), _Pauses()
-        self._met: set[str] = set()  # queues of which such a job was the last that was claimed
+        self._met: dict[str, set[str]] = {}  # such jobs, by queue, that were claimed since another one
         self.last = ""  # what was put here last: "queue" or "job"
 
     def put(self, row: JobRow, what: str) -> float:
@@ -76,25 +76,32 @@ class Aside:
         if what == "queue":
             return self._queues.add(row.queue, _FIRST, _LONGEST)
         self._jobs.forget_old()
-        return self._jobs.add(row.id, _FIRST, _LONGEST)
+        return self._jobs.add(_visit(row), _FIRST, _LONGEST)
 
     def take_back(self, queue: str) -> None:
         """One of its deliveries could be read. (One that can't be read may be in the midst of a hundred that can.)"""
         self._queues.forget_old(queue)
 
     def meets(self, row: JobRow) -> bool:
-        """Whether a job that was claimed is left alone. If it is one after the other, there is nothing else in its
-        queue. Then that rests, too."""
-        if row.id not in self._jobs:
-            self._met.discard(row.queue)
+        """Whether a job that was claimed is left alone. If one is met again before any other, there is nothing else in
+        its queue. Then that rests, too."""
+        visit, met = _visit(row), self._met.setdefault(row.queue, set())
+        if visit not in self._jobs:
+            del self._met[row.queue]
             self._rests.forget(row.queue)
             return False
-        if row.queue in self._met:
+        if visit in met:
             self._rests.add(row.queue, _FIRST_REST, _LONGEST_REST)
-        self._met.add(row.queue)
+            met.clear()
+        met.add(visit)
         return True
 
     def among(self, queues: Iterable[str]) -> set[str]:
         """Which of these queues are left alone now."""
         left = self._queues.now() | self._rests.now()
         return left.intersection(queues) if left else left
+
+
+def _visit(row: JobRow) -> str:
+    """The job as far as it has come: another worker may have gone on with it since."""
+    return f"{row.id} {row.hop} {row.tip} {row.asked}"

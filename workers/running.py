@@ -6,7 +6,6 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from ..contracts.errors import (
     OverBudget,
     Overloaded,
     Unavailable,
+    Unreachable,
 )
 from ..contracts.handoff import Envelope
 from ..contracts.versions import Outdated, Outgrown
@@ -32,7 +32,6 @@ from ..coordinator.blobs import open_envelope
 from ..coordinator.book import Book
 from ..coordinator.coded.codec import MissingKey, Unproven
 from ..coordinator.commands import Command, Complete, Fail, HandOff, Restore, Sleep, Spawn, Suspend
-from ..coordinator.live_workers import has_other
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
@@ -43,6 +42,7 @@ from .children.pool import Pool
 from .context.asking import check_answered
 from .context.steps import ReplayMismatch
 from .keeper import LeaseKeeper
+from .leaving import Leaving
 from .notes import About, Notes
 from .outcomes.closing import Closing
 from .session import Drained, LeaseSession
@@ -54,9 +54,6 @@ from .underway import AtWork, Underway
 
 T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
-# The journal's record of how often each worker has left a job to others since it last came further, and how often that
-# may be, and all of them together. With the pauses that a worker makes each time, others have seven minutes.
-_LEFT, _LEAVES, _IN_ALL = "left", 10, 50
 # The errors of code that may be another than that which began the job.
 _OTHER_CODE = (Outdated, Outgrown, ReplayMismatch)
 
@@ -88,6 +85,7 @@ class Runner:
         self.aside = Aside()
         self._left = left or LeftBehind()
         self._closing = Closing(store, book, self._ends)
+        self._leaving = Leaving(store, self._closing, self.aside, app.version)
         self._isolated = self._in_children(pool) if pool else None
         self._isolated_agents = pool.agents if pool else frozenset[str]()
         self._quarantine = self._in_children(quarantine) if quarantine else None
@@ -197,13 +195,8 @@ class Runner:
                 if self._keeper is not None:
                     self._keeper.limit(row.lease, self._most[row.agent])
                 return False
-            await self._leave_to_others(about, row, f"can't run it: {error}")
+            await self._leaving.leave(about, row, f"can't run it: {error}")
         return True
-
-    async def _leave_to_others(self, about: About, row: JobRow, why: str, what: str = "queue") -> None:
-        pause = self.aside.put(row, what)
-        _log.error("%s: this worker leaves it to others for %g s, it %s", about, pause, why)
-        await self._closing.release(about, row.fence, aside=True)
 
     async def _held(
         self, about: About, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
@@ -289,10 +282,10 @@ class Runner:
         """What was claimed can't be read. If only this worker can't read it, leave it to another one."""
         row = delivery.job
         if isinstance(error, Unavailable):
-            _log.error("%s: given up until its lease is given back or expires: %s", about, error)
+            await self._gave_up(about, row, error)
             return
         if isinstance(error, MissingKey | Unproven):
-            await self._leave_to_others(about, row, f"can't read it: {error}")
+            await self._leaving.leave(about, row, f"can't read it: {error}")
             return
         bare = Delivery(_bare(row), None)
         if isinstance(error, _OTHER_CODE):
@@ -315,21 +308,19 @@ class Runner:
         except Drained:
             await self._closing.release(about, session.fence)
         except Lacking as error:
-            await self._leave_to_others(about, row, f"can't read it: {error}")
+            await self._leaving.leave(about, row, f"can't read it: {error}")
         except OverBudget as error:
             await self._closing.fail(about, agent, session, error, row)
         except Fenced as lost:
             self._closing.lost(about, lost)
-        except (
-            Overloaded
-        ) as error:  # the lease is kept, so it would not run out as one that the store's absence cut off
-            await self._leave_to_others(about, row, f"gave it up: {error}", "job")
-        except Unavailable as error:
-            _log.error("%s: given up until its lease is given back or expires: %s", about, error)
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise
-            await self._failed(about, row, agent, session, single(error))
+            away = self._trouble.of(row.lease) or (error if isinstance(error, Unreachable) else None)
+            if away is None:
+                await self._failed(about, row, agent, session, single(error))
+            else:
+                await self._gave_up(about, row, away)
         finally:
             session.trouble = None  # for threads of it that write on
             self._trouble.gave_up(row.lease)
@@ -340,9 +331,7 @@ class Runner:
     ) -> None:
         if isinstance(error, _OTHER_CODE):
             try:
-                if await self._may_leave(row, session):
-                    why = f"does not go on with it, and another worker may: {error}"
-                    await self._leave_to_others(about, row, why, "job")
+                if await self._leaving.to_other_code(about, row, session, error):
                     return
             except Unavailable as away:
                 _log.error("%s: given up until its lease expires: %s, and then: %s", about, error, away)
@@ -350,19 +339,12 @@ class Runner:
         self.aside.take_back(row.queue)
         await self._closing.fail(about, agent, session, error, row)
 
-    async def _may_leave(self, row: JobRow, session: LeaseSession) -> bool:
-        """Whether another live worker may have the code that goes on with it, as in a rolling deploy. If that takes
-        nothing, or does not either, the job must not be run in vain for ever."""
-        left: dict[str, int] = session.journal.get(_LEFT, {}) if row.closed.startswith("release ") else {}
-        times = left.get(row.worker, 0)
-        if times >= _LEAVES or sum(left.values()) >= _IN_ALL or not await self._has_other(row):
-            return False
-        with suppress(Fenced, OverBudget):  # who ends the delivery is told so, too
-            await session.arecord({_LEFT: {**left, row.worker: times + 1}})  # with what was spent
-        return True
-
-    async def _has_other(self, row: JobRow) -> bool:
-        return await anyio.to_thread.run_sync(has_other, self._store, row.queue, row.worker, self._app.version)
+    async def _gave_up(self, about: About, row: JobRow, away: Exception) -> None:
+        """The store does not take what the job writes. That is no fault of the job, so it must not count as one."""
+        if isinstance(away, Overloaded):  # its lease is kept, and so would not be given back later
+            await self._leaving.leave(about, row, f"gave it up: {away}", "job")
+        else:
+            _log.error("%s: given up until its lease is given back or expires: %s", about, away)
 
     async def _end(self, about: About, session: LeaseSession, command: Command[None]) -> None:
         if self.done is not None:

@@ -49,11 +49,15 @@ class Troubles:
 
     def __init__(self, failed: str, log: logging.Logger = _log) -> None:
         self._trouble = Trouble(failed, log)
-        self._having: set[str] = set()
+        self._having: dict[str, Exception] = {}
+
+    def of(self, who: str) -> Exception | None:
+        """The trouble that this one has."""
+        return self._having.get(who)
 
     def met(self, who: str, error: Exception) -> None:
         """An attempt failed, and there will be another one."""
-        self._having.add(who)
+        self._having[who] = error
         self._trouble.met(error)
 
     def over(self, who: str) -> None:
@@ -70,5 +74,5 @@ class Troubles:
         """Whether this one was the last to have it."""
         if who not in self._having:
             return False
-        self._having.discard(who)
+        del self._having[who]
         return not self._having

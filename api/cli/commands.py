@@ -80,6 +80,14 @@ class Commands(TyperGroup):
         return list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:
+        """Whoever reads the output may have enough, as `head` does. Code 1 would say that a job failed."""
+        try:
+            return self._told(ctx)
+        except BrokenPipeError:
+            drop_output()
+            raise typer.Exit(141) from None
+
+    def _told(self, ctx: Any) -> Any:
         """With --json, programs are told about an error as JSON. (If it is about a job's end, they got the job.)"""
         try:
             return super().invoke(ctx)
@@ -87,9 +95,6 @@ class Commands(TyperGroup):
             if ctx.meta.get(AS_JSON) and not isinstance(error, JobError):
                 print_json(failure(error), indent=None)  # in a line, because lines may come before it
             raise
-        except BrokenPipeError:  # whoever read the output has enough, as `head` does; 1 would say that a job failed
-            drop_output()
-            raise typer.Exit(141) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Options that all commands take may also stand before the command's name. The command gets them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import anyio
@@ -14,7 +15,7 @@ import batonpass as bp
 from batonpass.coordinator.live_workers import has_other
 from batonpass.coordinator.rows import JobRow
 from batonpass.testing import asked
-from batonpass.workers import aside, claiming, running
+from batonpass.workers import aside, claiming, leaving
 
 from ..apps.langgraph_app import in_order
 from .serving import DEADLINE, Ask, Reply, kinds, only
@@ -68,7 +69,7 @@ async def test_it_parks_a_newer_state_that_no_other_can_read(
 ) -> None:
     """After a deploy was rolled back: such jobs must not keep the others waiting. Two workers of different versions
     leave it to each other a few times only."""
-    monkeypatch.setattr(running, "_LEAVES", 2)
+    monkeypatch.setattr(leaving, "_LEAVES", 2)
     older, other = (release(1, [], "task", version) for version in versions)
     newer = release(2, [], "task")
     async with bp.connect(store_url) as coordinator:
@@ -218,6 +219,28 @@ async def test_a_queue_with_none_but_such_jobs_rests(monkeypatch: pytest.MonkeyP
     assert not leaves.among("q")
 
 
+async def test_a_queue_rests_when_all_such_jobs_have_been_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind forty of them may be others: if it rested after each, those waited for minutes."""
+    monkeypatch.setattr(aside, "_FIRST", 2 * DEADLINE)
+    leaves, jobs = aside.Aside(), [JobRow(str(number), queue="q") for number in range(40)]
+    for job in jobs:
+        leaves.put(job, "job")
+    for job in jobs:
+        assert leaves.meets(job)
+        assert not leaves.among("q")
+    assert leaves.meets(jobs[0])
+    assert leaves.among("q") == {"q"}
+
+
+@pytest.mark.parametrize("further", [{"hop": 2, "queue": "other"}, {"tip": "c"}, {"asked": 1}])
+async def test_a_job_that_has_come_further_is_not_left_alone(further: Any) -> None:
+    """Another worker has gone on with it since."""
+    leaves = aside.Aside()
+    leaves.put(JobRow("one", queue="q", hop=1), "job")
+    assert leaves.meets(JobRow("one", queue="q", hop=1))
+    assert not leaves.meets(replace(JobRow("one", queue="q", hop=1), **further))
+
+
 def counted(word: str, questions: int = 1) -> bp.App:
     """A release of the app whose agent spends, and gives its step this argument, before it asks."""
 
@@ -252,7 +275,7 @@ async def test_it_does_not_leave_a_job_for_ever(
     store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the newer worker takes nothing, for example. What each run has spent counts. A redrive counts anew."""
-    monkeypatch.setattr(running, "_LEAVES", 3)
+    monkeypatch.setattr(leaving, "_LEAVES", 3)
     newer = counted("YES")
     async with bp.connect(store_url) as coordinator:
         async with newer.worker(coordinator):
@@ -262,9 +285,9 @@ async def test_it_does_not_leave_a_job_for_ever(
             await job.answer("yes")
             with pytest.raises(bp.JobFailed, match="is recorded with other arguments"):
                 await job.result(timeout=DEADLINE)
-            assert (await job.info()).spent.tokens == 10 * (1 + running._LEAVES + 1)
+            assert (await job.info()).spent.tokens == 10 * (1 + leaving._LEAVES + 1)
             await coordinator.redrive(job.id)
-            await left(caplog, running._LEAVES + 1)
+            await left(caplog, leaving._LEAVES + 1)
             go.set()
             assert (await job.result(timeout=DEADLINE)).text == "YES"
 
@@ -272,8 +295,8 @@ async def test_it_does_not_leave_a_job_for_ever(
 async def test_a_job_that_comes_further_may_be_left_as_often_again(
     store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_LEAVES", 2)
-    monkeypatch.setattr(aside, "_FIRST", 0.3)  # so that the newer one has a second
+    monkeypatch.setattr(leaving, "_LEAVES", 2)
+    monkeypatch.setattr(aside, "_FIRST", 1.0)  # so that the newer one has seconds
     newer = counted("YES", questions=3)
     async with bp.connect(store_url) as coordinator:
         async with newer.worker(coordinator):
@@ -300,7 +323,7 @@ async def test_a_store_that_does_not_tell_who_is_newer(
             raise bp.Unreachable("a node is away")
         return has_other(*about)
 
-    monkeypatch.setattr(running, "has_other", unsure)
+    monkeypatch.setattr(leaving, "has_other", unsure)
     async with bp.connect(store_url) as coordinator:
         async with newer.worker(coordinator):
             job = await coordinator.submit("a", Ask(), returns=Reply)

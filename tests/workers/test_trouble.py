@@ -177,3 +177,52 @@ async def test_a_job_that_gave_up_does_not_count_as_a_death(
             assert (await job.result(timeout=DEADLINE)).text == "tea" * 1000
             happened = await kinds(coordinator, job)
     assert not {"job.expired", "job.crashed"} & set(happened)
+
+
+@pytest.mark.parametrize("kind", ["tasks", "fails"])
+async def test_what_a_full_store_makes_of_an_agent_does_not_count_either(
+    kind: str, own_redis: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Errors of several tasks come in a group, and an agent may fail with what it has spent unwritten."""
+    monkeypatch.setattr("batonpass.workers.pauses.PATIENCE", 0.05)
+    monkeypatch.setattr("batonpass.workers.aside._FIRST", 0.05)
+    monkeypatch.setattr("batonpass.workers.claiming._ASIDE_LOOK", 0.05)
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        await go.wait()
+        if kind == "fails" and full:
+            ctx.spend(tokens=1)
+            raise ValueError("boom")
+        async with anyio.create_task_group() as tasks:
+            for name in "ab":
+                tasks.start_soon(ctx.step, name, lambda: ask.text * 1000)
+        return Reply(text=ask.text)
+
+    full, go = True, anyio.Event()
+    with own_redis.client() as admin:
+        async with serving(only(work, lease=1, retries=3), own_redis.url) as coordinator:
+            job = await coordinator.submit("a", Ask(text="tea"), returns=Reply)
+            admin.config_set("maxmemory", 1)
+            go.set()
+            with anyio.fail_after(DEADLINE):
+                while caplog.text.count("gave it up") + caplog.text.count("failure was not written") < 4:
+                    await anyio.sleep(0.01)
+            full = False
+            admin.config_set("maxmemory", 0)
+            assert (await job.result(timeout=DEADLINE)).text == "tea"
+            happened = await kinds(coordinator, job)
+    assert not {"job.expired", "job.crashed"} & set(happened)
+    assert happened.count("job.retrying") <= 1  # one that failed while the store was full, and was written after
+
+
+async def test_an_agent_that_is_refused_elsewhere_fails(store_url: str) -> None:
+    """Back-pressure that its own code meets is an error as any other: it is retried, and ends the job."""
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        raise bp.Overloaded("as many jobs wait for that agent as its max_waiting allows")
+
+    async with serving(only(work, retries=bp.Retry(attempts=2, first=0.01)), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="max_waiting"):
+            await job.result(timeout=DEADLINE)
+        assert (await job.info()).attempt == 2

@@ -8,7 +8,15 @@ from contextlib import suppress
 from typing import Any
 
 from ...contracts.agent import Agent
-from ...contracts.errors import BatonpassError, Canceled, ChildrenFailed, Fenced, OverBudget, Unanswered
+from ...contracts.errors import (
+    BatonpassError,
+    Canceled,
+    ChildrenFailed,
+    Fenced,
+    OverBudget,
+    Overloaded,
+    Unanswered,
+)
 from ...coordinator.book import Book
 from ...coordinator.calls import adrive
 from ...coordinator.commands import Fail, Fence, Release
@@ -67,6 +75,8 @@ class Closing:
             self.lost(about, lost)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
+            if isinstance(problem, Overloaded):  # or the lease would run out, as if the job had killed its worker
+                await self.release(about, session.fence, aside=True)
 
     def lost(self, about: str, why: Fenced) -> None:
         """The job is not this worker's any more."""
