@@ -27,6 +27,7 @@ from ..people.terminal import no_terminal
 from ..saved import VERSION, bookkeeping, fitting
 from ..transcript.saved import Telling
 from .caches import dump_caches, load_caches
+from .conditions import forget_decision, keep_decision
 from .expected_output import expect
 from .outputs import dump_output, load_output
 
@@ -114,6 +115,7 @@ class CrewRun:
         self._crew.stream = False  # nobody reads the stream, and without a reader a streaming crew does not run
         internals.drop_output_log(self._crew)
         for task in self._crew.tasks:
+            keep_decision(task, self._steps, self._keys[id(task)], finished=id(task) in self._outputs)
             if id(task) in self._outputs:
                 internals.finish(task, self._outputs[id(task)], partial(self._reached, task))
             else:
@@ -125,6 +127,7 @@ class CrewRun:
             forgive()
             for task in self._crew.tasks:
                 internals.unfinish(task)
+                forget_decision(task)
             internals.release(self._crew)
 
     def _tell(self, call: Any) -> None:
