@@ -15,6 +15,7 @@ from crewai import Crew, Task, TaskOutput
 from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
 
 from ....contracts.agent import Agent
+from ....contracts.alike import alike
 from ....contracts.checkpoint import Snapshot
 from ....contracts.errors import BadSetup
 from ....contracts.raised import placed
@@ -29,7 +30,7 @@ from ..transcript.saved import Telling
 from .caches import dump_caches, load_caches
 from .conditions import forget_decision, keep_decision
 from .expected_output import expect
-from .outputs import dump_output, load_output
+from .outputs import Dumped, dump_output, load_output
 
 _log = logging.getLogger("batonpass.crewai")
 _TITLE = 60
@@ -52,6 +53,8 @@ class CrewRun:
         self._keys = dict(zip(map(id, crew.tasks), _keys(crew.tasks), strict=True))
         self._titles = dict(zip(map(id, crew.tasks), _titles(crew.tasks), strict=True))
         self._outputs: dict[int, TaskOutput] = {}
+        self._saved: dict[int, Dumped] = {}
+        self._in_callbacks: set[int] = set()
         self._gone: list[str] = []
         self._telling = Telling(session.inherited) if session.inherited else None
         self._spent: dict[int, dict[str, Usage]] = {}
@@ -148,13 +151,24 @@ class CrewRun:
             self._followed(task)
 
     def _followed(self, task: Task) -> None:
-        """Record that a task's callbacks were called: they may have effects, so a restart must not repeat them."""
-        with self._stop.on_error():
-            self._session.record({_CALLED + self._keys[id(task)]: True})
+        """Record that a task's callbacks were called: they may have effects, so a restart must not repeat them. What
+        they have changed is saved with that."""
+        called = {_CALLED + self._keys[id(task)]: True}
+        with self._lock, self._stop.on_error():
+            self._in_callbacks.discard(id(task))
+            before = dict(self._saved)
+            snapshot = self._snapshot(f"{self._titles[id(task)]} (callbacks)")
+            if alike(self._saved, before):
+                self._session.record(called)
+            else:
+                self._session.save(snapshot, records=called)
 
     def _reached(self, task: Task, agent: Any) -> None:
         """Called in place of a finished task: call its callbacks if a crash prevented that, and count what it cost."""
         if internals.has_afters(task, self._crew) and _CALLED + self._keys[id(task)] not in self._session.journal:
+            with self._lock, self._stop.on_error():
+                self._snapshot("")  # to know what they change
+                self._in_callbacks.add(id(task))
             internals.run_afters(task, self._crew, self._outputs[id(task)])
             self._followed(task)
         agents = {each.role: each for each in (*self._crew.agents, agent)}
@@ -172,6 +186,8 @@ class CrewRun:
             self._outputs[id(task)] = step.payload
             self._spent[id(task)] = self._steps.cost(self._keys[id(task)])
             self._session.save(self._snapshot(self._titles[id(task)]))
+            if internals.has_afters(task, self._crew):
+                self._in_callbacks.add(id(task))
         self._steps.forget(self._keys[id(task)])
 
     def _snapshot(self, step: str) -> Snapshot:
@@ -179,8 +195,10 @@ class CrewRun:
         state, native = {}, {}
         for task in done:
             title = self._titles[id(task)]
-            state[title], native[self._keys[id(task)]] = dump_output(task, self._outputs[id(task)], title)
-            native[self._keys[id(task)]] |= {"task": title, "usage": self._spent.get(id(task), {})}
+            if id(task) not in self._in_callbacks:  # else it may be half changed
+                self._saved[id(task)] = dump_output(task, self._outputs[id(task)], title)
+            state[title], own = self._saved[id(task)]
+            native[self._keys[id(task)]] = {**own, "task": title, "usage": self._spent.get(id(task), {})}
         kept: dict[str, Any] = {"v": VERSION, "outputs": native}
         if any(caches := dump_caches(self._crew)):
             kept["caches"] = caches

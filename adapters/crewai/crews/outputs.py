@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from crewai import Task, TaskOutput
@@ -15,12 +16,15 @@ from ..values.values import plain, revive
 _LOGICAL = {"raw", "pydantic", "json_dict"}
 _DERIVED = {"summary"}
 
+# A part for the state, and CrewAI's own fields.
+Dumped = tuple[dict[str, Any], dict[str, Any]]
 
-def dump_output(task: Task, output: TaskOutput, title: str) -> tuple[dict[str, Any], dict[str, Any]]:
+
+def dump_output(task: Task, output: TaskOutput, title: str) -> Dumped:
     """`{"raw": text}` (with "pydantic" or "json" if the task has such an output), and CrewAI's own fields."""
     state: dict[str, Any] = {"raw": output.raw}
     if output.json_dict is not None:
-        state["json"] = output.json_dict
+        state["json"] = copy.deepcopy(output.json_dict)
     if output.pydantic is not None:
         state["pydantic"] = plain(output.pydantic)
         if task.output_pydantic is None or revive(task.output_pydantic, state["pydantic"]) != output.pydantic:

@@ -1,0 +1,125 @@
+"""What the callbacks of a crew's task change in its output is there after a restart, too, and they are not repeated."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from crewai import Crew
+
+from batonpass.testing import serving
+
+from ..apps.crewai_app import Topic
+from ..apps.crewai_kit import Crews, Failing, Note, only
+from ..apps.kit import checkpoints
+
+pytestmark = [
+    pytest.mark.capability("crewai"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itself
+]
+
+
+class Redacting:
+    """A crew whose first task has callbacks. Its last one fails in the first attempt, and tells what it saw then."""
+
+    def __init__(self, crews: Crews) -> None:
+        self.called: list[str] = []
+        self.crews = crews
+        crews.script |= {"secret": '{"text": "key 4711"}'}
+        crews.fails_once("end", "")
+        fail_or_say = crews.script["end"]
+        crews.script["end"] = lambda said: fail_or_say(said) or ("leaked" if "4711" in said else "redacted")
+
+    def crew(self, callback: Any, *, of_crew: bool = False, **options: Any) -> Crew:
+        def called(output: Any) -> None:
+            self.called.append(output.raw)
+            callback(output)
+
+        secret = self.crews.task("secret", **options)
+        crew = self.crews.crew(secret, self.crews.task("end"))
+        if of_crew:  # set later: CrewAI warns of a function
+            crew.task_callback = lambda output: called(output) if output.name == "secret" else None
+        else:
+            secret.callback = called
+        return crew
+
+
+async def ended(factory: Any) -> tuple[str, list[str], Any]:
+    """What the job says, its checkpoints' steps, and the output of the first task as the last one has it."""
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        text = (await job.result(timeout=20)).text
+        saved = await checkpoints(coordinator, job)
+        return text, [each.step for each in saved], saved[-1].state["tasks"]["secret"]
+
+
+@pytest.mark.parametrize("of_crew", [True, False])
+async def test_later_tasks_get_the_output_as_the_callbacks_left_it(of_crew: bool, crews: Crews) -> None:
+    redacting = Redacting(crews)
+
+    def redact(output: Any) -> None:
+        output.raw = output.raw.replace("4711", "***")
+
+    said, steps, kept = await ended(lambda: redacting.crew(redact, of_crew=of_crew))
+    assert (said, kept["raw"]) == ("redacted", '{"text": "key ***"}')
+    assert steps == ["secret", "secret (callbacks)", "end"]
+    assert redacting.called == ['{"text": "key 4711"}']
+
+
+@pytest.mark.parametrize(("kind", "place"), [("output_pydantic", "pydantic"), ("output_json", "json")])
+async def test_so_do_objects_that_they_change_in_place(kind: str, place: str, crews: Crews) -> None:
+    redacting = Redacting(crews)
+
+    def redact(output: Any) -> None:
+        if output.pydantic is not None:
+            output.pydantic.text = "***"
+        else:
+            output.json_dict["text"] = "***"
+
+    options: dict[str, Any] = {kind: Note}
+    _, steps, kept = await ended(lambda: redacting.crew(redact, **options))
+    assert kept[place] == {"text": "***"}
+    assert (steps, len(redacting.called)) == (["secret", "secret (callbacks)", "end"], 1)
+
+
+async def test_what_they_change_after_a_restart_is_kept_too(crews: Crews) -> None:
+    """The first attempt fails in the callback, the second one in the next task."""
+    redacting, fail = Redacting(crews), Failing()
+
+    def redact(output: Any) -> None:
+        fail()
+        output.raw = output.raw.replace("4711", "***")
+
+    said, steps, _ = await ended(lambda: redacting.crew(redact))
+    assert (said, steps) == ("redacted", ["secret", "secret (callbacks)", "end"])
+    assert len(redacting.called) == 2
+
+
+async def test_callbacks_that_change_nothing_cost_no_checkpoint(crews: Crews) -> None:
+    redacting = Redacting(crews)
+    said, steps, _ = await ended(lambda: redacting.crew(lambda output: None, output_pydantic=Note))
+    assert (said, steps, len(redacting.called)) == ("leaked", ["secret", "end"], 1)
+
+
+async def test_a_callback_that_failed_midway_begins_with_the_output_as_it_was(crews: Crews) -> None:
+    """Though another task was saved in the meantime."""
+    redacting, beside_is_done, failed = Redacting(crews), threading.Event(), list[bool]()
+
+    def redact(output: Any) -> None:
+        output.raw += " seen"
+        beside_is_done.wait(10)
+        if not failed:
+            failed.append(True)
+            raise OSError("no disk")
+
+    def factory() -> Crew:
+        crew = redacting.crew(redact, async_execution=True)
+        beside = crews.task("beside", async_execution=True)
+        beside.callback = lambda output: beside_is_done.set()
+        crew.tasks.insert(1, beside)
+        return crew
+
+    _, _, kept = await ended(factory)
+    assert kept["raw"] == '{"text": "key 4711"} seen'
+    assert redacting.called == ['{"text": "key 4711"}'] * 2
