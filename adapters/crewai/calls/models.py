@@ -50,7 +50,7 @@ def _calling(model: Any) -> Callable[..., Any]:
             return _answered(steps, call, model, options)
         with _watched(steps, model) as usage:
             answer = ask(messages, *args, **options)
-        _record(steps, call, answer, options, usage)
+        _record(steps, call, model, answer, options, usage)
         return answer
 
     return call
@@ -68,7 +68,7 @@ def _acalling(model: Any) -> Callable[..., Awaitable[Any]]:
             return _answered(steps, call, model, options)
         with _watched(steps, model) as usage:
             answer = await ask(messages, *args, **options)
-        _record(steps, call, answer, options, usage)
+        _record(steps, call, model, answer, options, usage)
         return answer
 
     return acall
@@ -148,8 +148,8 @@ def _role(options: dict[str, Any]) -> str:
     return str(getattr(options.get("from_agent"), "role", ""))
 
 
-def _record(steps: Steps, call: Call, answer: Any, options: dict[str, Any], usage: Usage) -> None:
-    steps.used(call, _role(options), usage)
+def _record(steps: Steps, call: Call, model: Any, answer: Any, options: dict[str, Any], usage: Usage) -> None:
+    steps.used(call, model, usage)
     steps.spend(usage)
     try:
         stored = _dump(answer, options.get("response_model"))
@@ -176,7 +176,7 @@ def _item(item: Any) -> Any:
 
 def _answered(steps: Steps, call: Call, model: Any, options: dict[str, Any]) -> Any:
     usage = call.usage or {}
-    steps.used(call, _role(options), usage)
+    steps.used(call, model, usage)
     internals.add_usage(model, usage)
     kind, stored = call.answer
     return revive(options["response_model"], stored) if kind == "model" else stored

@@ -61,7 +61,7 @@ class Steps:
         self._begun: Counter[tuple[str, str]] = Counter()
         self._running: Counter[str] = Counter()
         self._promised: dict[str, list[Future[Any]]] = defaultdict(list)
-        self._usage: dict[str, dict[str, Usage]] = defaultdict(dict)
+        self._usage: dict[str, list[tuple[Any, Usage]]] = defaultdict(list)
         self._raised: BaseException | None = None
         self._load(done)
 
@@ -135,12 +135,10 @@ class Steps:
             path = call.path.rpartition("#")[0]
             self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, role, usage]})
 
-    def used(self, call: Call, role: str, usage: Usage) -> None:
-        """Note what a model call of a role cost, now or before the crash."""
+    def used(self, call: Call, model: Any, usage: Usage) -> None:
+        """Note what a call of a model cost, now or before the crash."""
         with self._lock:
-            total = self._usage[call.place].setdefault(role, {})
-            for name, number in usage.items():
-                total[name] = total.get(name, 0) + number
+            self._usage[call.place].append((model, usage))
 
     def spend(self, usage: Usage) -> None:
         """Count what a model call has just used towards the job's budget."""
@@ -151,10 +149,10 @@ class Steps:
         with self.stop.on_error():
             self._session.emit([{**part, "lease": self._session.token}])
 
-    def cost(self, place: str) -> dict[str, Usage]:
-        """What the model calls of a place cost, by role."""
+    def cost(self, place: str) -> list[tuple[Any, Usage]]:
+        """What the model calls of a place cost, each with its model."""
         with self._lock:
-            return self._usage.pop(place, {})
+            return self._usage.pop(place, [])
 
     def promise(self, written: Future[Any]) -> None:
         """Note that something of the current place is written in the background."""
@@ -171,6 +169,7 @@ class Steps:
         """Free the records of a place that has been saved as finished."""
         with self._lock:
             self._free += self._slots.pop(place, {})
+            self._usage.pop(place, None)
 
     def raised(self, error: BaseException) -> None:
         """Note that a model call raised this."""

@@ -184,11 +184,21 @@ class CrewRun:
         self._stop.check()
         with self._lock, self._stop.on_error():
             self._outputs[id(task)] = step.payload
-            self._spent[id(task)] = self._steps.cost(self._keys[id(task)])
+            self._spent[id(task)] = self._cost(task, step.agent)
             self._session.save(self._snapshot(self._titles[id(task)]))
             if internals.has_afters(task, self._crew):
                 self._in_callbacks.add(id(task))
         self._steps.forget(self._keys[id(task)])
+
+    def _cost(self, task: Task, agent: Any) -> dict[str, Usage]:
+        """What the models of the crew's agents have used for a task, by role. CrewAI counts by models: one of a crew
+        that a tool runs counts if it is an agent's here, too."""
+        roles = {id(each.llm): each.role for each in (*self._crew.agents, agent)}
+        spent: dict[str, Counter[str]] = {}
+        for model, usage in self._steps.cost(self._keys[id(task)]):
+            if id(model) in roles:
+                spent.setdefault(roles[id(model)], Counter()).update(usage)
+        return {role: dict(usage) for role, usage in spent.items()}
 
     def _snapshot(self, step: str) -> Snapshot:
         done = [task for task in self._crew.tasks if id(task) in self._outputs]
