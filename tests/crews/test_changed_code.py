@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from crewai import Flow
 from crewai.flow import human_feedback, listen, start
+from crewai.tools import tool
 
 import batonpass as bp
+from batonpass.adapters.crewai.calls.steps import Steps
+from batonpass.adapters.crewai.calls.stop import Stop
 from batonpass.testing import serving
 
 from ..apps.crewai_app import Small, Topic
@@ -102,3 +106,109 @@ async def test_a_method_that_asks_must_be_there() -> None:
     failed = await parked(only(factory), answer=True)
     assert failed.reason == "refused"
     assert "continues at method 'review', which the flow no longer has" in failed.error
+
+
+class Edition:
+    """A crew of a task "day" and others, which a new release gives another text."""
+
+    def __init__(self, crews: Crews) -> None:
+        self.day = "monday"
+        self.crews = crews
+
+    def crew(self, *more: Any, **options: Any) -> Any:
+        day = self.crews.task("day", description=f"on {self.day}", **options)
+        day.agent.max_retry_limit = 0
+        return self.crews.crew(day, *more)
+
+
+async def test_a_task_with_another_text_does_not_repeat_tool_calls(crews: Crews) -> None:
+    looked, edition = list[str](), Edition(crews)
+
+    @tool("look")
+    def look(at: str) -> str:
+        """Looks at something."""
+        looked.append(at)
+        return f"seen {at}"
+
+    def day(said: str) -> str:
+        if "seen x" not in said:
+            return 'Thought: t\nAction: look\nAction Input: {"at": "x"}'
+        if edition.day == "monday":
+            edition.day = "tuesday"
+            raise OSError("no network")
+        return f"Thought: t\nFinal Answer: fine {'tuesday' in said}"
+
+    crews.script["day"] = day
+    assert (await result(lambda: edition.crew(tools=[look], cache=False))).text == "fine True"
+    assert looked == ["x"]
+    assert crews.ran == ["day"] * 4
+
+
+@pytest.mark.parametrize("same", [True, False])
+async def test_an_answer_counts_if_the_task_with_another_text_says_the_same(
+    same: bool, crews: Crews, caplog: pytest.LogCaptureFixture
+) -> None:
+    edition = Edition(crews)
+    crews.script["day"] = lambda said: "short" if "shorter" in said else "rain" if same else f"rain on {edition.day}"
+    async with serving(only(lambda: edition.crew(human_input=True))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        asked = await question(job)
+        edition.day = "tuesday"
+        with caplog.at_level("WARNING", "batonpass.crewai"):
+            await job.answer("shorter")
+            again = await question(job, after=asked)
+        assert again["output"] == ("short" if same else "rain on tuesday")
+        await job.answer("")
+        assert (await job.result(timeout=20)).text == again["output"]
+    said = [record.message for record in caplog.records if record.name == "batonpass.crewai"]
+    assert (said == []) is same
+    assert same or "a person has answered about an output of task 'day', but its text has changed" in said[0]
+
+
+async def test_a_methods_answer_is_about_its_output_whatever_the_message() -> None:
+    messages = iter(["Good?", "Really good?"])
+
+    def factory() -> Any:
+        class Asks(Small, Flow[dict]):  # type: ignore[type-arg]
+            @start()
+            @human_feedback(message=next(messages))
+            def review(self) -> str:
+                return "a draft"
+
+            @listen(review)
+            def end(self, said: Any) -> str:
+                return f"{said.output}: {said.feedback}"
+
+        return Asks()
+
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        await question(job)
+        await job.answer("fine")
+        assert (await job.result(timeout=20)).text == "a draft: fine"
+
+
+async def test_callbacks_of_a_task_with_another_text_are_not_repeated(crews: Crews) -> None:
+    """Neither in the attempt that finds the other text, nor in those after it."""
+    called, edition = list[str](), Edition(crews)
+    crews.fails_once("mid", "fine")
+    crews.fails_once("end", "fine")
+
+    def factory() -> Any:
+        crew = edition.crew(crews.task("mid"), crews.task("end"))
+        crew.tasks[0].callback = lambda output: called.append(output.raw)
+        edition.day += "!"
+        return crew
+
+    assert (await result(factory)).text == "fine"
+    assert called == ["out of day"]
+
+
+def test_records_of_the_release_before_are_read() -> None:
+    """They have a role in place of a title."""
+    session: Any = SimpleNamespace(
+        journal={"crew/0": [0, "old#0", "p", ["plain", 1], "writer", {}]}, check=lambda: None
+    )
+    steps = Steps(session, Stop(session), lambda place: False, {"new#0": "writer"})
+    assert steps.places() == {"old#0"}
+    assert steps.at_present("old#0 p#0") == "old#0 p#0"

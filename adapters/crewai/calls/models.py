@@ -157,7 +157,7 @@ def _record(steps: Steps, call: Call, model: Any, answer: Any, options: dict[str
     except Unserializable as error:
         _log.warning("a model's answer can't be saved, so it is asked again after a crash: %s", error)
         return
-    steps.record(call, stored, _role(options), usage)
+    steps.record(call, stored, usage)
 
 
 def _dump(answer: Any, form: Any) -> list[Any]:

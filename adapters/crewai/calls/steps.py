@@ -4,13 +4,16 @@ A resumed task runs from its top, and gets its recorded answers until it reaches
 says where it was made (in a task, or a flow's method call), with a digest of who asked what. A call takes the first
 remaining record of its place with its digest, whatever order parallel calls run in. Records of a finished place are no
 longer needed. Their keys are reused, so that a long job keeps no more records than its longest places have.
+
+A task's place is a digest of its text. Its records also have its title, by which they are found once the text is
+another one.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,7 +28,7 @@ from ....contracts.raised import chain
 from ....coordinator.session import Session
 from .stop import Stop
 
-_PREFIX = "crew/"
+_PREFIX, _TITLE = "crew/", "title"
 
 # How a tool's answer says that the tool failed: by raising, or by returning so.
 REFUSED, REPORTED = "error", "failure"
@@ -35,6 +38,7 @@ _UNFIT = (ValueError, LookupError, TypeError, AttributeError)
 
 # What a model call adds to CrewAI's own counters (numbers of calls and tokens).
 Usage = dict[str, int]
+Record = tuple[int, str, str, list[Any], Usage | None]
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,16 @@ class Call:
 
 
 class Steps:
-    """The records of one delivery. `done` says whether a place is already finished."""
+    """The records of one delivery. `done` says whether a place is already finished, `titles` are those of the places
+    that are tasks."""
 
-    def __init__(self, session: Session, stop: Stop, done: Callable[[str], bool]) -> None:
+    def __init__(
+        self, session: Session, stop: Stop, done: Callable[[str], bool], titles: Mapping[str, str] | None = None
+    ) -> None:
         self.stop = stop
         self._session = session
+        self._titles = titles or {}
+        self._moved: dict[str, str] = {}  # places that are gone, and where their tasks are now
         self._lock = threading.Lock()
         self._left: dict[tuple[str, str], deque[list[Any]]] = defaultdict(deque)
         self._slots: dict[str, dict[int, bool]] = defaultdict(dict)  # of each place: whether a failure makes it void
@@ -69,13 +78,29 @@ class Steps:
         journal = self._session.journal.items()
         kept = {int(key.removeprefix(_PREFIX)): record for key, record in journal if key.startswith(_PREFIX)}
         self._next = max(kept, default=-1) + 1
-        records = {slot: record for slot, record in kept.items() if record is not None and not done(record[1])}
+        records = {slot: self._at_present(*record) for slot, record in kept.items() if record is not None}
+        records = {slot: record for slot, record in records.items() if not done(record[1])}
         self._free = [slot for slot in kept if slot not in records]
-        for slot, record in sorted(records.items(), key=lambda item: item[1][0]):
-            seq, place, path, answer, _, usage = record
+        for slot, (seq, place, path, answer, usage) in sorted(records.items(), key=lambda item: item[1][0]):
             self._seq = seq + 1
             self._left[place, path].append([answer, usage])
             self._slots[place][slot] = _voidable(answer, usage)
+
+    def _at_present(self, seq: int, place: str, path: str, answer: list[Any], of: Any, usage: Usage | None) -> Record:
+        """A record, of the place where its task is now. An older release had a role in place of `of`."""
+        if place not in self._titles and isinstance(of, dict):
+            now = next((now for now, title in self._titles.items() if title == of[_TITLE]), place)
+            self._moved[place] = now
+        return seq, self._moved.get(place, place), path, answer, usage
+
+    def is_moved(self, place: str) -> bool:
+        """Whether a place has records of a task that had another text."""
+        return place in self._moved.values()
+
+    def at_present(self, call: str) -> str:
+        """The name of a call ("place path") that an earlier delivery has made, as it would be made now."""
+        place, _, path = call.rpartition(" ")
+        return f"{self._moved.get(place, place)} {path}"
 
     def places(self) -> set[str]:
         """The unfinished places of which an earlier delivery has left records."""
@@ -124,7 +149,7 @@ class Steps:
         finally:
             _where.reset(token)
 
-    def record(self, call: Call, answer: Any, role: str = "", usage: Usage | None = None) -> None:
+    def record(self, call: Call, answer: Any, usage: Usage | None = None) -> None:
         """Record a call's answer (plain values). The run ends if that fails."""
         with self._lock:
             slot = self._free.pop() if self._free else self._next
@@ -132,8 +157,9 @@ class Steps:
             seq, self._seq = self._seq, self._seq + 1
             self._slots[call.place][slot] = _voidable(answer, usage)
         with self.stop.on_error():
-            path = call.path.rpartition("#")[0]
-            self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, role, usage]})
+            path, title = call.path.rpartition("#")[0], self._titles.get(call.place)
+            of = None if title is None else {_TITLE: title}
+            self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, of, usage]})
 
     def used(self, call: Call, model: Any, usage: Usage) -> None:
         """Note what a call of a model cost, now or before the crash."""

@@ -41,7 +41,7 @@ class CrewRun:
     """One delivery of a job, run by a crew.
 
     A task is identified by its `key` (a digest of its description and expected output, before the inputs are filled in)
-    and its number among equal ones, or by its name if its text has changed.
+    and its number among equal ones, or by its title if its text has changed.
     """
 
     def __init__(self, crew: Crew, agent: Agent[Any], session: Session, stop: Stop) -> None:
@@ -55,6 +55,7 @@ class CrewRun:
         self._outputs: dict[int, TaskOutput] = {}
         self._saved: dict[int, Dumped] = {}
         self._in_callbacks: set[int] = set()
+        self._called: set[int] = set()
         self._gone: list[str] = []
         self._telling = Telling(session.inherited) if session.inherited else None
         self._spent: dict[int, dict[str, Usage]] = {}
@@ -63,7 +64,8 @@ class CrewRun:
             self._restore(session.checkpoint.state["tasks"], native["outputs"])
             load_caches(crew, native.get("caches", []))
         finished = {self._keys[task] for task in self._outputs}
-        self._steps = Steps(session, stop, finished.__contains__)
+        titles = {self._keys[task]: title for task, title in self._titles.items()}
+        self._steps = Steps(session, stop, finished.__contains__, titles)
 
     async def run(self, inputs: dict[str, Any]) -> Any:
         """What `crew.kickoff(inputs)` returns. Runs in a thread. If the run is cancelled, the thread is left behind,
@@ -156,6 +158,7 @@ class CrewRun:
         called = {_CALLED + self._keys[id(task)]: True}
         with self._lock, self._stop.on_error():
             self._in_callbacks.discard(id(task))
+            self._called.add(id(task))
             before = dict(self._saved)
             snapshot = self._snapshot(f"{self._titles[id(task)]} (callbacks)")
             if alike(self._saved, before):
@@ -165,7 +168,7 @@ class CrewRun:
 
     def _reached(self, task: Task, agent: Any) -> None:
         """Called in place of a finished task: call its callbacks if a crash prevented that, and count what it cost."""
-        if internals.has_afters(task, self._crew) and _CALLED + self._keys[id(task)] not in self._session.journal:
+        if internals.has_afters(task, self._crew) and id(task) not in self._called:
             with self._lock, self._stop.on_error():
                 self._snapshot("")  # to know what they change
                 self._in_callbacks.add(id(task))
@@ -208,7 +211,8 @@ class CrewRun:
             if id(task) not in self._in_callbacks:  # else it may be half changed
                 self._saved[id(task)] = dump_output(task, self._outputs[id(task)], title)
             state[title], own = self._saved[id(task)]
-            native[self._keys[id(task)]] = {**own, "task": title, "usage": self._spent.get(id(task), {})}
+            ours = {"task": title, "usage": self._spent.get(id(task), {}), "called": id(task) in self._called}
+            native[self._keys[id(task)]] = own | ours
         kept: dict[str, Any] = {"v": VERSION, "outputs": native}
         if any(caches := dump_caches(self._crew)):
             kept["caches"] = caches
@@ -225,6 +229,8 @@ class CrewRun:
             with fitting(f"the output of task {saved['task']!r}"):
                 self._outputs[id(task)] = load_output(task, state[saved["task"]], saved)
                 self._spent[id(task)] = saved.get("usage", {})
+            if saved.get("called") or _CALLED + key in self._session.journal:
+                self._called.add(id(task))
 
 
 def _keys(tasks: list[Task]) -> list[str]:

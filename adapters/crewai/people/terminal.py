@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,8 @@ from ....coordinator.following import afollow, follow
 from .. import internals
 from ..calls.steps import Steps
 from .feedback import question, words
+
+_log = logging.getLogger("batonpass.crewai")
 
 
 class Asked(Exception):
@@ -51,6 +54,8 @@ class _Person(SyncHumanInputProvider):
     def __init__(self, steps: Steps, answer: Answer | None, agent: str) -> None:
         self._steps = steps
         self._answer = answer
+        self._answered = "" if answer is None else steps.at_present(str(answer.question.get("call")))
+        self._heard = False
         self._agent = agent
 
     def handle_feedback(self, formatted_answer: Any, context: Any) -> Any:
@@ -86,15 +91,28 @@ class _Person(SyncHumanInputProvider):
 
     def _ask(self, question: dict[str, Any], *about: Any) -> _Said:
         call = self._steps.begin("person", *about)
+        name = f"{call.place} {call.path}"
+        self._heard = self._heard or name == self._answered
         if call.answer is not None:
             return _Said(str(call.answer[1]), by_default="by default" in call.answer[2:])
-        asked = {**question, "call": f"{call.place} {call.path}"}
-        if self._answer is None or self._answer.question.get("call") != asked["call"]:
+        if self._answer is None or name != self._answered:
+            self._warn_of_another(call.place, question)
             with self._steps.stop.on_error():
-                raise Asked(asked)
+                raise Asked({**question, "call": name})
         said = _Said(words(self._answer.value).strip(), self._answer.is_default)
         self._steps.record(call, ["said", said.words, *(["by default"] if said.by_default else [])])
         return said
+
+    def _warn_of_another(self, place: str, question: dict[str, Any]) -> None:
+        """Log that an answer is not used, because new code gives a task another text, and so its agent another
+        output."""
+        if not self._heard and self._steps.is_moved(place) and self._answered.startswith(f"{place} "):
+            _log.warning(
+                "agent %r: a person has answered about an output of task %r, but its text has changed, and its output "
+                "with it: the person is asked again",
+                self._agent,
+                question["task"],
+            )
 
     def request_input(self, message: str, flow: Any, metadata: Any = None) -> Any:
         self._steps.stop.halt(
