@@ -54,6 +54,32 @@ class SecondRenamed(Small, Flow[dict]):  # type: ignore[type-arg]
         return "2"
 
 
+class Facts(bp.Contract, name="check_tests.facts"):
+    facts: list[str]
+
+
+class Facts2(bp.Contract, name="check_tests.facts", version=2):
+    facts: list[str]
+    source: str
+
+
+Facts2.__qualname__ = "Facts"  # the class has another version in the later release, and is where it was
+
+
+class FactsBefore(Small, Flow[dict]):  # type: ignore[type-arg]
+    @start()
+    @human_feedback(message="Good?")
+    def one(self) -> Facts:
+        return Facts(facts=["rain is wet"])
+
+
+class FactsNow(Small, Flow[dict]):  # type: ignore[type-arg]
+    @start()
+    @human_feedback(message="Good?")
+    def one(self) -> Facts2:
+        return Facts2(facts=["rain is wet"], source="a book")
+
+
 def crew(first: str) -> Crew:
     crews = Crews()
     return crews.crew(crews.task(first), crews.task("second", human_input=True))
@@ -67,6 +93,8 @@ def release(flow: Any, first: str) -> bp.App:
     return app
 
 
+facts_before, facts_upcast, facts_misfit = release(FactsBefore, "a"), release(FactsNow, "a"), release(FactsNow, "a")
+facts_upcast.upcast(Facts2, from_version=1)(lambda values: {**values, "source": "unknown"})
 now, first_renamed, second_renamed = release(Before, "a"), release(FirstRenamed, "b"), release(SecondRenamed, "a")
 
 
@@ -106,3 +134,16 @@ def test_what_is_gone_is_told(store_url: str, check: Callable[..., Ran]) -> None
         {("fail", "agent flow", f"1 job(s) continue at method 'two', which it no longer has, e.g. {in_flow}")},
     )
     assert kept(store_url) == before
+
+
+def test_a_contract_that_does_not_fit_any_more_is_told(store_url: str, check: Callable[..., Ran]) -> None:
+    async def submit() -> None:
+        async with serving(facts_before, store_url) as coordinator:
+            await question(await coordinator.submit("flow", Topic(text="rain")))
+
+    anyio.run(submit)
+    assert check("facts_upcast").code == 0
+    ran = check("facts_misfit")
+    [found] = [each["text"] for each in ran.json["findings"] if each["level"] == "fail"]
+    assert ran.code == 1
+    assert "the result of method call 'one#0' was saved by other code and does not fit any more" in found

@@ -27,6 +27,7 @@ from ..calls.stop import Stop
 from ..people.terminal import no_terminal
 from ..saved import VERSION, bookkeeping, fitting
 from ..transcript.saved import Telling
+from ..values.contract_versions import Present
 from .caches import dump_caches, load_caches
 from .conditions import forget_decision, keep_decision
 from .expected_output import expect
@@ -221,13 +222,14 @@ class CrewRun:
     def _restore(self, state: Mapping[str, Any], native: Mapping[str, Any]) -> None:
         by_key = {self._keys[id(task)]: task for task in self._crew.tasks}
         by_title = {self._titles[id(task)]: task for task in self._crew.tasks if self._keys[id(task)] not in native}
+        present = Present(self._agent)
         for key, saved in native.items():
             task = by_key.get(key) or by_title.get(saved["task"])
             if task is None:
                 self._gone.append(saved["task"])
                 continue
             with fitting(f"the output of task {saved['task']!r}"):
-                self._outputs[id(task)] = load_output(task, state[saved["task"]], saved)
+                self._outputs[id(task)] = load_output(task, state[saved["task"]], saved, present)
                 self._spent[id(task)] = saved.get("usage", {})
             if saved.get("called") or _CALLED + key in self._session.journal:
                 self._called.add(id(task))

@@ -11,10 +11,12 @@ from pydantic import BaseModel, ValidationError
 from ....contracts.errors import BadSetup, Unserializable
 from ..edits import place_of
 from ..saved import reasons
+from ..values.contract_versions import Present, marks
 from ..values.values import plain, revive
 
 _LOGICAL = {"raw", "pydantic", "json_dict"}
 _DERIVED = {"summary"}
+_CONTRACTS = "contracts"
 
 # A part for the state, and CrewAI's own fields.
 Dumped = tuple[dict[str, Any], dict[str, Any]]
@@ -33,17 +35,19 @@ def dump_output(task: Task, output: TaskOutput, title: str) -> Dumped:
                 "the class as the task's output_pydantic, with fields that come back equal from JSON",
                 path=f"state['tasks'][{title!r}]",
             )
-    return state, output.model_dump(mode="json", exclude=_LOGICAL | _DERIVED)
+    own = output.model_dump(mode="json", exclude=_LOGICAL | _DERIVED)
+    return state, own | ({_CONTRACTS: found} if (found := marks(output.pydantic)) else {})
 
 
-def load_output(task: Task, state: dict[str, Any], native: dict[str, Any]) -> TaskOutput:
+def load_output(task: Task, state: dict[str, Any], native: dict[str, Any], present: Present) -> TaskOutput:
     """The output that `dump_output` took apart, or that a person has edited since."""
     own = {name: value for name, value in native.items() if name in TaskOutput.model_fields}
     title = native["task"]
     typed, plainly = state.get("pydantic"), state.get("json")
     if task.output_pydantic is not None and "pydantic" in state:
         kind = task.output_pydantic
-        typed = _of_text(kind, state["raw"], title) if typed is None else revive(kind, typed)
+        where = native.get(_CONTRACTS, ())
+        typed = _of_text(kind, state["raw"], title) if typed is None else revive(kind, present(typed, where))
     if task.output_json is not None and plainly is None and "json" in state:
         plainly = _of_text(task.output_json, state["raw"], title).model_dump()
     return TaskOutput(

@@ -31,6 +31,7 @@ from ..calls.stop import Stop
 from ..calls.stop_iteration import without_stop_iteration
 from ..people.feedback import Feedback, Nowhere, current_call, question
 from ..people.terminal import no_terminal
+from ..values.contract_versions import Present
 from ..values.declared_types import declared
 from ..values.values import Values
 from .progress import FlowProgress
@@ -46,7 +47,7 @@ class FlowRun:
         self._agent = agent
         self._job = session.job_id
         self._stop = stop
-        self._progress = FlowProgress(flow, Values(declared(flow, agent)), session, stop)
+        self._progress = FlowProgress(flow, Values(declared(flow, agent), Present(agent)), session, stop)
         self._steps = Steps(session, stop, self._progress.finished_before)
         self._answer = session.answer
         self._feedback = Feedback(session.answer, self._progress.waits)
@@ -82,7 +83,13 @@ class FlowRun:
         return self._outcome(result)
 
     def lost(self) -> str:
-        """The methods at which the job continues, but which the flow lacks. "" if it has all."""
+        """The methods at which the job continues, but which the flow lacks. "" if it has all. Raises what would end the
+        run because what was saved no longer fits the flow's classes."""
+        if not (lost := self._lost()):
+            self._progress.load()
+        return lost
+
+    def _lost(self) -> str:
         return self._progress.lost(self._steps.places())
 
     def gone(self) -> str:
@@ -90,7 +97,7 @@ class FlowRun:
         return self._progress.gone()
 
     def _check_methods(self) -> None:
-        if lost := self.lost():
+        if lost := self._lost():
             raise Outgrown(
                 f"agent {self._agent.name!r}: job {self._job} continues at {lost}, which the flow no longer has: "
                 "put it back to finish the jobs that started with it, then redrive this one"

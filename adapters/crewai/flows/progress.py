@@ -13,6 +13,7 @@ from ....coordinator.session import Session
 from .. import internals
 from ..calls.stop import Stop
 from ..saved import VERSION, bookkeeping, fitting
+from ..values.contract_versions import Mark
 from ..values.values import Values
 from .finished_methods import FinishedMethods
 from .state import dump_state, load_state
@@ -32,6 +33,7 @@ class FlowProgress:
         native = bookkeeping(session, "entries")
         self.methods = FinishedMethods(native.get("entries", []))
         self.asked: dict[str, Any] = dict(native.get("asked", {}))
+        self._contracts: tuple[int, list[Mark]] = tuple(native.get("contracts", (0, [])))
 
     def finished_before(self, call: str) -> bool:
         """Whether a method call ("review#0") had finished before this delivery."""
@@ -54,14 +56,13 @@ class FlowProgress:
         """Give the flow its newest saved state, if there is one."""
         if self._start is None:
             return
-        with self._stop.on_error(), fitting(f"the state of flow {type(self._flow).__name__}"):
-            internals.set_state(self._flow, load_state(self._flow.state, self._start.state, self._values))
+        with self._stop.on_error():
+            internals.set_state(self._flow, self._state(self._start.state))
 
     def replay(self, entry: Mapping[str, Any]) -> Any:
         """Bring the flow to where it was when this call had finished. Returns the call's result."""
-        with self._stop.on_error(), fitting(f"the result of method {entry['method']!r}"):
-            feedback = self._values.load(entry.get("feedback"))
-            result = self._values.load(entry["result"]) if "result" in entry else feedback
+        with self._stop.on_error():
+            result, feedback = self._result(entry)
         if feedback is not None:
             self._flow.human_feedback_history.append(feedback)
             self._flow.last_human_feedback = feedback
@@ -94,10 +95,38 @@ class FlowProgress:
 
     def output(self, call: str) -> Any:
         """The method's output in a call that waits for feedback."""
-        with self._stop.on_error(), fitting(f"the result of method call {call!r}"):
+        with self._stop.on_error():
+            return self._output(call)
+
+    def load(self) -> None:
+        """Load all that was saved, as a run would. Raises what would end the run."""
+        if self._start is not None:
+            self._state(self._start.state)
+        for entry in self.methods.entries:
+            self._result(entry)
+        for call in self.asked:
+            self._output(call)
+
+    def _state(self, stored: Any) -> Any:
+        version, where = self._contracts
+        present = self._values.present
+        with fitting(f"the state of flow {type(self._flow).__name__}"):
+            stored = present(stored, where, migrated=version != present.state_version)
+            return load_state(self._flow.state, stored, self._values)
+
+    def _result(self, entry: Mapping[str, Any]) -> tuple[Any, Any]:
+        """What a method call returned, and the feedback on that."""
+        with fitting(f"the result of method {entry['method']!r}"):
+            feedback = self._values.load(entry.get("feedback"))
+            return self._values.load(entry["result"]) if "result" in entry else feedback, feedback
+
+    def _output(self, call: str) -> Any:
+        with fitting(f"the result of method call {call!r}"):
             return self._values.load(self.asked[call])
 
     async def _save(self, step: str) -> None:
-        state = dump_state(self._flow.state, self._values, type(self._flow).__name__)
-        native = {"v": VERSION, "entries": list(self.methods.entries), "asked": dict(self.asked)}
+        state, where = dump_state(self._flow.state, self._values, type(self._flow).__name__)
+        native: dict[str, Any] = {"v": VERSION, "entries": list(self.methods.entries), "asked": dict(self.asked)}
+        if where:
+            native["contracts"] = [self._values.present.state_version, where]
         await self._session.asave(Snapshot(step=step, state=state, framework="crewai", native=native))

@@ -9,13 +9,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from ....contracts.errors import Unserializable
+from ..values.contract_versions import Mark, marks_inside
 from ..values.values import Values, plain
 
 _COPIES = 5
 
 
-def dump_state(state: Any, values: Values, flow: str) -> Any:
-    """The state's fields as plain values. `Unserializable` if it would not come back equal.
+def dump_state(state: Any, values: Values, flow: str) -> tuple[Any, list[Mark]]:
+    """The state's fields as plain values, and where contracts are in them that don't say so themselves.
+    `Unserializable` if it would not come back equal.
 
     Methods that run in parallel share the state. If one of them is in the middle of a change, the state is saved as it
     is then.
@@ -23,12 +25,12 @@ def dump_state(state: Any, values: Values, flow: str) -> Any:
     what = f"state of flow {flow}"
     state = _copied(state, what)
     if not isinstance(state, BaseModel):
-        return values.dump(state, what)
+        return values.dump(state, what), []
     if _comes_back(plain, state, values):
-        return plain(state)
+        return plain(state), marks_inside(state)
     stored = values.dump({name: getattr(state, name) for name in type(state).model_fields}, what)
     if _comes_back(lambda _: stored, state, values):
-        return stored
+        return stored, []
     raise Unserializable(
         f"{what} does not come back equal from its fields: keep plain values and models in it, no private attributes",
         path=what,

@@ -12,16 +12,19 @@ from pydantic_core import to_json
 
 from ....contracts.codec import pack
 from ....contracts.errors import Corrupted, Unserializable
+from .contract_versions import Present, marks
 from .declared_types import is_typed
 
-_TYPE = "$type"
+_TYPE, _CONTRACTS = "$type", "contracts"
 
 
 class Values:
     """Turns values into plain ones and back. An object of a declared class is stored as `{"$type": its name, ...}`. A
-    name is only ever looked up among the declared classes."""
+    name is only ever looked up among the declared classes. Contracts are stored with their versions, and upcast by
+    `present`."""
 
-    def __init__(self, types: Iterable[type]) -> None:
+    def __init__(self, types: Iterable[type], present: Present) -> None:
+        self.present = present
         self._types = {_name(kind): kind for kind in types}
 
     def dump(self, value: Any, what: str) -> Any:
@@ -65,6 +68,8 @@ class Values:
         for form in self._forms(kind):
             try:
                 stored = {_TYPE: _name(kind), **form(value, what)}
+                if found := marks(value):
+                    stored[_CONTRACTS] = found
                 if self._load_typed(stored) == value:
                     return stored
             except (ValueError, TypeError, AttributeError, Unserializable):  # this form is not for it
@@ -93,12 +98,16 @@ class Values:
                 f"a saved result is a {stored[_TYPE]}, which the flow's code does not name any more: "
                 "put the class back to finish the jobs that started with it"
             )
+        where = stored.get(_CONTRACTS, ())
         if "json" in stored:
-            return revive(kind, stored["json"])
+            return revive(kind, self.present(stored["json"], where))
         if "value" in stored:
             return kind(self.load(stored["value"]))
         values = {name: self.load(item) for name, item in stored["fields"].items()}
+        values = self.present(values, [mark for mark in where if not mark[0]])  # those inside are loaded already
         if issubclass(kind, BaseModel):
+            if isinstance(values, kind):
+                return values
             return kind.model_validate(values, by_alias=False, by_name=True)
         return kind(**values)
 
@@ -109,7 +118,9 @@ def plain(model: BaseModel) -> Any:
 
 
 def revive(kind: Any, stored: Any) -> Any:
-    """A model from what `plain` returned."""
+    """A model from what `plain` returned, or from itself."""
+    if isinstance(stored, kind):
+        return stored
     return kind.model_validate_json(to_json(stored), by_alias=False, by_name=True)
 
 

@@ -1,0 +1,89 @@
+"""Contract versions: which contracts plain values were made of, and such values as the contracts of now have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json, to_jsonable_python
+
+from ....contracts.agent import Agent
+from ....contracts.app import App, apps
+from ....contracts.contract import Contract, ContractRef, contract_ref
+
+# Where a contract is in plain values, its name and its version.
+Mark = list[Any]
+
+
+def marks(value: Any, path: tuple[Any, ...] = ()) -> list[Mark]:
+    """Where contracts are in a value, once it is plain. A contract answers for those inside it, as in a payload."""
+    kind: Any = value.__class__
+    if issubclass(kind, Contract):
+        ref = contract_ref(kind)
+        return [[list(path), ref.name, ref.version]]
+    return [mark for at, item in _items(value) for mark in marks(item, (*path, at))]
+
+
+def marks_inside(value: Any) -> list[Mark]:
+    """`marks`, without the value itself: the class of a flow's state has versions of another kind."""
+    return [mark for at, item in _items(value) for mark in marks(item, (at,))]
+
+
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    kind: Any = value.__class__
+    if issubclass(kind, BaseModel):
+        yield from ((name, getattr(value, name)) for name in kind.model_fields)
+    elif issubclass(kind, dict):
+        yield from ((str(at), item) for at, item in value.items() if type(at) in (str, int))
+    elif issubclass(kind, list | tuple):
+        yield from enumerate(value)
+
+
+class Present:
+    """Applies the upcasts of the app that has an agent."""
+
+    def __init__(self, agent: Agent[Any]) -> None:
+        self.state_version = agent.state_version
+        self._apps = [app for app in apps() if any(each is agent for each in app)]
+
+    def __call__(self, stored: Any, where: Iterable[Mark], *, migrated: bool = False) -> Any:
+        """Plain values with the contracts in them as they are now, or the contract itself if they are one. (It knows
+        what it was, which steps compare.) A migration may have brought them up already."""
+        for path, name, version in where:
+            ref = ContractRef(name, version)
+            app = next((app for app in self._apps if app.present(ref)), None)
+            if app is not None:
+                stored = self._at(stored, path, app, ref, migrated)
+        return stored
+
+    def _at(self, stored: Any, path: list[Any], app: App, ref: ContractRef, migrated: bool) -> Any:
+        if not path:
+            return _raised(app, ref, stored, migrated) if issubclass(stored.__class__, dict) else stored
+        first, *rest = path
+        copied = copy(stored)
+        try:
+            inner = stored[first]
+            copied[first] = inner
+        except (LookupError, TypeError):  # a person has edited it away
+            return stored
+        raised = self._at(inner, rest, app, ref, migrated)
+        copied[first] = raised.model_dump(mode="json", round_trip=True) if isinstance(raised, Contract) else raised
+        return copied
+
+
+def _raised(app: App, ref: ContractRef, stored: Any, migrated: bool) -> Any:
+    kind: Any = app.present(ref)
+    values = to_jsonable_python(stored, bytes_mode="base64")
+    if migrated and _fits(kind, values):
+        return stored
+    return app.upcast_values(kind, ref, values)
+
+
+def _fits(kind: type[Contract], values: Any) -> bool:
+    try:
+        kind.model_validate_json(to_json(values), by_alias=False, by_name=True)
+    except ValidationError:
+        return False
+    return True

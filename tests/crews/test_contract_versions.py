@@ -1,0 +1,206 @@
+"""Contracts in what a crew or flow has saved: read by a later release as that release's version of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from crewai import Flow
+from crewai.flow import human_feedback, listen, start
+from pydantic import BaseModel, create_model
+
+import batonpass as bp
+from batonpass.testing import serving
+
+from ..apps.crewai_app import Article, Small, Topic
+from ..apps.crewai_kit import Crews
+from ..apps.kit import question
+
+pytestmark = [
+    pytest.mark.capability("crewai"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itself
+]
+
+
+class Facts(bp.Contract, name="crewai_tests.facts", version=1):
+    facts: list[str]
+
+
+class Facts2(bp.Contract, name="crewai_tests.facts", version=2):
+    facts: list[str]
+    source: str
+
+
+Facts2.__qualname__ = "Facts"  # the class has another version in the later release, and is where it was
+SAID = {"facts": ["rain is wet"]}
+RAISED = Facts2(facts=["rain is wet"], source="unknown")
+
+
+class Case:
+    """How a release keeps a contract. What its second part sees of it is in `seen`."""
+
+    def __init__(self, crews: Crews, contract: Any) -> None:
+        self.crews = crews
+        self.contract = contract
+        self.seen: list[Any] = []
+
+    def made(self) -> Any:
+        return self.contract(**SAID)
+
+    def see(self, *values: Any) -> str:
+        if self.contract is Facts:
+            raise OSError("no network")
+        self.seen += values
+        return "done"
+
+
+def result(case: Case) -> Any:
+    contract = case.contract
+
+    class Results(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def one(self) -> Any:
+            assert contract
+            return case.made()
+
+        @listen(one)
+        def two(self, said: Any) -> str:
+            bp.current().sync.step("count", lambda facts: len(facts.facts), said, key="count")
+            return case.see(said)
+
+    return Results()
+
+
+def inside(case: Case) -> Any:
+    made: Any = create_model("Inside", facts=(case.contract, ...), by_name=(dict[str, list[case.contract]], ...))  # type: ignore[name-defined]
+
+    class Results(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def one(self) -> Any:
+            self.state["kept"] = [case.made()]
+            return made(facts=case.made(), by_name={"a": [case.made()]})
+
+        @listen(one)
+        def two(self, said: Any) -> str:
+            return case.see(said.facts, said.by_name["a"][0], *self.state["kept"])
+
+    return Results()
+
+
+def state(case: Case) -> Any:
+    kind: Any = case.contract
+    made: Any = create_model("Kept", id=(str, ""), facts=(kind | None, None), numbered=(dict[int, kind], {}))
+
+    class Keeps(Small, Flow[made]):
+        @start()
+        def one(self) -> None:
+            self.state.facts = case.made()
+            self.state.numbered = {1: case.made()}
+
+        @listen(one)
+        def two(self) -> str:
+            return case.see(self.state.facts, self.state.numbered[1])
+
+    return Keeps()
+
+
+def output(case: Case) -> Any:
+    case.crews.script["one"] = json.dumps(SAID)
+    one = case.crews.task("one", output_pydantic=case.contract)
+    end = case.crews.task("end", guardrail=lambda _: (True, case.see(one.output.pydantic)))
+    return case.crews.crew(one, end)
+
+
+CASES = [result, inside, state, output]
+
+
+def release(case: Case, factory: Callable[[Case], Any], **options: Any) -> bp.App:
+    app = bp.App("desk")
+    app.crewai("a", accepts=Topic, returns=Article, retries=1, leave=lambda _: Article(text="done"), **options)(
+        lambda: factory(case)
+    )
+    return app
+
+
+async def continued(url: str, before: bp.App, after: bp.App) -> None:
+    async with serving(before, url) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=20)
+    async with serving(after, url) as coordinator:
+        await coordinator.redrive(job.id)
+        await coordinator.job(job.id).result(timeout=20)
+
+
+@pytest.mark.parametrize("factory", CASES)
+async def test_they_are_upcast(factory: Callable[[Case], Any], crews: Crews, store_url: str) -> None:
+    new = Case(crews, Facts2)
+    app = release(new, factory)
+    app.upcast(Facts2, from_version=1)(lambda values: {**values, "source": "unknown"})
+    await continued(store_url, release(Case(crews, Facts), factory), app)
+    assert new.seen
+    assert all(seen == RAISED for seen in new.seen)
+
+
+@pytest.mark.parametrize("factory", CASES)
+async def test_without_an_upcast_the_job_is_parked(
+    factory: Callable[[Case], Any], crews: Crews, store_url: str
+) -> None:
+    with pytest.raises(bp.JobFailed, match="was saved by other code and does not fit any more") as failed:
+        await continued(store_url, release(Case(crews, Facts), factory), release(Case(crews, Facts2), factory))
+    assert failed.value.reason == "corrupted"
+
+
+@pytest.mark.parametrize("knows", [True, False])
+async def test_a_migration_may_do_it_too(knows: bool, crews: Crews, store_url: str) -> None:
+    """And leaves what it does not know to the upcast."""
+    new = Case(crews, Facts2)
+    app = release(new, state, state_version=2)
+    app.upcast(Facts2, from_version=1)(lambda values: {**values, "source": "unknown"})
+    source = {"source": "migrated"} if knows else {}
+    app.migration("a", from_version=1)(lambda kept: {**kept, "facts": {**kept["facts"], **source}})
+    await continued(store_url, release(Case(crews, Facts), state), app)
+    assert [seen.source for seen in new.seen] == ["migrated" if knows else "unknown", "unknown"]
+
+
+async def test_so_is_the_output_that_a_person_is_asked_about(crews: Crews, store_url: str) -> None:
+    def asks(case: Case) -> Any:
+        contract = case.contract
+
+        class Asks(Small, Flow[dict]):  # type: ignore[type-arg]
+            @start()
+            @human_feedback(message="Good?")
+            def one(self) -> Any:
+                assert contract
+                return case.made()
+
+            @listen(one)
+            def two(self, said: Any) -> str:
+                return case.see(said.output)
+
+        return Asks()
+
+    new = Case(crews, Facts2)
+    app = release(new, asks)
+    app.upcast(Facts2, from_version=1)(lambda values: {**values, "source": "unknown"})
+    async with serving(release(Case(crews, Facts), asks), store_url) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        await question(job)
+    async with serving(app, store_url) as coordinator:
+        await coordinator.job(job.id).answer("fine")
+        await coordinator.job(job.id).result(timeout=20)
+    assert new.seen == [RAISED]
+
+
+def test_what_the_release_before_saved_is_read_as_it_is() -> None:
+    """Which did not say of what version it was."""
+    from batonpass.adapters.crewai.values.contract_versions import Present
+    from batonpass.adapters.crewai.values.values import Values
+
+    app = bp.App("desk")
+    app.upcast(Facts2, from_version=1)(lambda values: {**values, "source": "unknown"})
+    agent = app.crewai("a", accepts=Topic, returns=Article)(lambda: BaseModel())
+    saved = {"$type": f"{__name__}.Facts", "json": {"facts": [], "source": "before"}}
+    assert Values([Facts2], Present(agent)).load(saved) == Facts2(facts=[], source="before")
