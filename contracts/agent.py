@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 from .annotated import annotated_context
-from .arity import takes
+from .arity import is_async, takes
 from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds, is_count
 from .contract import Contract, State, contract_ref
 from .duration import Duration, seconds_of
@@ -183,7 +183,7 @@ class Agent(Generic[In]):
         if not (takes(self.fn, 2) or takes(self.fn, 1)):
             raise BadSetup(f"agent {self.name!r}: its function must take (payload, ctx), or (payload)")
         kind, fitting, other = "a plain def", "SyncContext", "Context"
-        if inspect.iscoroutinefunction(self.fn):
+        if is_async(self.fn):
             kind, fitting, other = "an async def", other, fitting
         if annotated_context(self.fn) == other:
             raise BadSetup(
@@ -196,7 +196,7 @@ class Agent(Generic[In]):
         if self.isolation not in (None, *get_args(Isolation)):
             raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but it must be process, thread or task")
         if self.kind == "function" and self.isolation in ("thread", "task"):
-            fitting = "task" if inspect.iscoroutinefunction(self.fn) else "thread"
+            fitting = "task" if is_async(self.fn) else "thread"
             if self.isolation != fitting:
                 code = "async code" if fitting == "task" else "a plain def"
                 raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but {code} runs as {fitting!r}")

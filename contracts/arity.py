@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -28,3 +29,13 @@ def takes(fn: Callable[..., Any], number: int) -> bool:
     except TypeError:
         return False
     return True
+
+
+def is_async(fn: Callable[..., Any]) -> bool:
+    """Whether calling it gives what is to be awaited. An object is asked for its `__call__`. A plain wrapper is not
+    looked through: it may run an async function by itself."""
+    plain: Any = fn
+    while isinstance(plain, staticmethod | partial):
+        plain = plain.__func__ if isinstance(plain, staticmethod) else plain.func
+    kind: type[Any] = plain.__class__
+    return inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(kind.__call__)

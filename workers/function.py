@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ..adapters.borders import is_outcome
 from ..contracts.agent import Agent
-from ..contracts.arity import takes
+from ..contracts.arity import is_async, takes
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
 from ..contracts.outcome import Asleep, FannedOut, Finished, Outcome, Suspended
@@ -67,7 +67,7 @@ def pause_of(error: BaseException) -> Pause | None:
 @lru_cache
 def _form(agent: Agent[Any]) -> tuple[bool, bool]:
     """Whether the function takes the context, and whether it is async."""
-    return takes(agent.fn, 2), inspect.iscoroutinefunction(agent.fn)
+    return takes(agent.fn, 2), is_async(agent.fn)
 
 
 def _call(agent: Agent[Any], payload: Contract, session: LeaseSession, ctx: Context) -> Awaitable[Any]:
@@ -79,6 +79,13 @@ def _call(agent: Agent[Any], payload: Contract, session: LeaseSession, ctx: Cont
 
     def call() -> Any:
         session.home = place()
-        return fn(payload, ctx.sync) if takes_context else fn(payload)
+        result = fn(payload, ctx.sync) if takes_context else fn(payload)
+        if inspect.iscoroutine(result):
+            result.close()
+            raise ContractViolation(
+                f"agent {agent.name!r}: its function is a plain def and returned a coroutine, as a decorator does that "
+                "is put around an async def: make the decorator's function async, and await there"
+            )
+        return result
 
     return in_thread(call)

@@ -140,17 +140,25 @@ async def test_an_agent_goes_on_without_an_answer_and_does_not_ask_again() -> No
     assert ran["unanswered"] == 3  # asking "sure?", with its answer, and in the second attempt
 
 
-async def test_an_unanswered_job_is_a_dead_letter_and_asks_again_after_a_redrive() -> None:
+@pytest.mark.parametrize("wraps", [False, True])
+async def test_an_unanswered_job_is_a_dead_letter_and_asks_again_after_a_redrive(wraps: bool) -> None:
+    """Also if the agent makes an error of its own of that."""
     patience = SOON
 
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:
-        return Reply(text=await ctx.ask("anybody?", timeout=patience, escalate=[("lead", SOON)]))
+        try:
+            return Reply(text=await ctx.ask("anybody?", timeout=patience, escalate=[("lead", SOON)]))
+        except bp.Unanswered as error:
+            if wraps:
+                raise ValueError(f"not approved: {error}") from error
+            raise
 
-    async with serving(only(agent)) as coordinator:
+    async with serving(only(agent, retries=1)) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         with pytest.raises(bp.JobFailed, match=r"nobody answered .*'anybody\?'") as failed:
             await job.result(timeout=DEADLINE)
         assert failed.value.reason == "unanswered"
+        assert ("not approved" in str(failed.value)) is wraps
         [dead] = await coordinator.dead_letters(reason="unanswered")
         assert (dead.id, dead.attempt) == (job.id, 1)
         patience = 3600

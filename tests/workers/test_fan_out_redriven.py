@@ -62,6 +62,40 @@ async def test_only_the_failed_ones_are_made_again(store_url: str) -> None:
         assert panel.runs == {0: 1, 1: 1, 2: 3, 3: 3}
 
 
+@pytest.mark.parametrize("attempts", [1, 2])
+async def test_an_agent_that_makes_an_error_of_its_own_of_that(attempts: int, store_url: str) -> None:
+    """It was never made again, whatever was redriven."""
+    broken, ran = True, Counter[int]()
+    app = bp.App("order")
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask) -> Reply:
+        ran[ask.number] += 1
+        if ask.number and broken:
+            raise ValueError("broken")
+        return Reply(text=str(ask.number))
+
+    @app.agent(
+        "a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=bp.Retry(attempts=attempts, first=0.01)
+    )
+    async def order(ask: Ask, ctx: bp.Context) -> Reply:
+        try:
+            results = await ctx.fan_out([bp.Handoff("child", Ask(number=number)) for number in range(2)])
+        except bp.ChildrenFailed as error:
+            raise RuntimeError("the order failed") from error
+        return Reply(text=str([each.text for each in results]))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="the order failed") as failed:
+            await job.result(timeout=LONG)
+        assert failed.value.reason == "children"
+        broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "['0', '1']"
+    assert ran[1] == 2
+
+
 async def test_one_that_waits_for_a_number_of_them() -> None:
     panel = Panel(wait=3)
     async with serving(panel.app) as coordinator:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ...contracts.agent import Agent
@@ -17,6 +18,8 @@ from ...contracts.errors import (
     Overloaded,
     Unanswered,
 )
+from ...contracts.job import CHILDREN
+from ...contracts.raised import chain
 from ...coordinator.book import Book
 from ...coordinator.calls import adrive
 from ...coordinator.commands import Fail, Fence, Release
@@ -26,7 +29,7 @@ from ..context.fan_out import counting
 from ..session import LeaseSession
 from .error_place import to_log
 from .fallback import falling_back
-from .outcomes import decisive, failing
+from .outcomes import ATTEMPTS_OVER, decisive, failing, lasting
 
 _log = logging.getLogger("batonpass.worker")
 
@@ -63,12 +66,15 @@ class Closing:
             instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
             if instead is not None and agent is not None:
                 again = f"goes on at {agent.fallback}"
+            came_of = _came_of(error, command) if instead is None else None
+            if came_of is not None:
+                command = replace(command, reason=lasting(came_of) or command.reason)
             _tell(f"{about}: {command.error}, {again}", agent, error)
             await session.aflush()
-            if isinstance(error, Unanswered | ChildrenFailed) and error.key:
+            if came_of is not None and came_of.key:
                 with suppress(OverBudget):  # raised after the write
                     # So that a redrive asks again, or makes the children again that failed.
-                    await session.arecord({error.key: None if isinstance(error, Unanswered) else True})
+                    await session.arecord({came_of.key: None if isinstance(came_of, Unanswered) else True})
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except Fenced as lost:
@@ -110,6 +116,13 @@ class Closing:
             _log.warning("%s: %s; its lease had ended", about, how)
         except BatonpassError as error:
             _log.warning("%s: %s; not given back, its lease will expire: %s", about, how, error)
+
+
+def _came_of(error: BaseException, command: Fail) -> Unanswered | ChildrenFailed | None:
+    """What ends the job, if that is what a redrive tries again: an agent may raise it as the cause of its own error."""
+    if command.retry_in is not None or command.reason not in (*ATTEMPTS_OVER, CHILDREN, "unanswered"):
+        return None
+    return next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
 
 
 def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> tuple[BaseException, Fail]:

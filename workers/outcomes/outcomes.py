@@ -155,7 +155,7 @@ def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> Contr
 def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> Fail:
     """The command for an attempt that raised: retry it, unless retrying can't help."""
     text = _told(agent, error)
-    reason, pause = _lasting(error), 0.0
+    reason, pause = lasting(error), 0.0
     policy = policy_for(agent.retries, error) if agent else None
     if reason is None and agent is not None and policy is None:
         reason = "permanent"
@@ -174,7 +174,7 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
 
 def decisive(error: BaseException) -> BaseException:
     """Of several tasks' errors in a group the one that would come back with every attempt. Else the error itself."""
-    return next((each for each in leaves(error) if _lasting(each)), error)
+    return next((each for each in leaves(error) if lasting(each)), error)
 
 
 def _told(agent: Agent[Any] | None, error: BaseException) -> str:
@@ -194,6 +194,6 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _lasting(error: BaseException) -> str | None:
+def lasting(error: BaseException) -> str | None:
     """Why an error would come back with every attempt. None if it might not."""
     return next((reason for kinds, reason in _LASTING if isinstance(error, kinds)), None)
