@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum, StrEnum
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NewType, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nowhere import Unknown  # type: ignore[import-not-found]
 
 pytestmark = pytest.mark.capability("langgraph")
+T = TypeVar("T")
 
 
 class Note(BaseModel):
@@ -81,6 +82,69 @@ class Lines(TypedDict):
 
 class Hidden(TypedDict):
     of: Unknown
+
+
+class Text(TypedDict):
+    text: str
+
+
+class Doc(TypedDict):
+    doc: Note
+    page: NotRequired[int]
+
+
+class Titled(TypedDict):
+    doc: dict[str, str]
+    title: str
+
+
+class First(TypedDict):
+    kind: Literal["one"]
+    of: dict[str, str]
+
+
+class Second(TypedDict):
+    kind: Literal["two"]
+    of: Note
+
+
+class Either(TypedDict):
+    inner: list[Either | Or]
+
+
+class Or(TypedDict):
+    inner: list[Either | Or]
+
+
+class Page(TypedDict, Generic[T]):
+    items: list[T]
+    first: NotRequired[T | None]
+
+
+@dataclass
+class Box(Generic[T]):
+    item: T
+
+
+@dataclass
+class Boxes(Box[T]):
+    more: list[T]
+
+
+class Reply(BaseModel, Generic[T]):
+    of: T
+
+
+@dataclass
+class Replies(Generic[T]):
+    one: T
+    reply: Reply  # type: ignore[type-arg]
+
+
+@dataclass
+class Worker:
+    note: Note
+    client: Unknown | None = None
 
 
 @dataclass
@@ -215,6 +279,31 @@ async def test_all_that_an_honest_state_has_arrives(
         ("/a", PurePosixPath, PurePosixPath("/a")),
         (b"a", bytes, b"a"),
         ({"once": 1, "twice": 2}, Twice, Twice(1)),
+        ({"note": {"text": "a"}, "client": None}, Worker, Worker(Note(text="a"))),
+        ({"text": "a"}, dict | Note, Note(text="a")),
+        ({"text": "a"}, dict[str, Any] | Note, Note(text="a")),
+        ({}, dict[str, Any] | Tags, {}),
+        ({"note": {"text": "a"}}, Text | Worker, Worker(Note(text="a"))),
+        ([{"note": {"text": "a"}}, {"text": "b"}], list[Text | Worker], [Worker(Note(text="a")), {"text": "b"}]),
+        ({"doc": {"text": "a"}}, Text | Doc, {"doc": Note(text="a")}),
+        ({"doc": {"text": "a"}}, Titled | Doc, {"doc": Note(text="a")}),
+        ({"doc": {"text": "a"}}, dict | Doc, {"doc": Note(text="a")}),
+        ({"page": 1, "doc": {"text": "a"}}, Text | Doc, {"page": 1, "doc": Note(text="a")}),
+        ({"page": "1", "doc": {"text": "a"}}, Text | Doc, {"page": "1", "doc": Note(text="a")}),
+        ([{"text": "b"}, {"doc": {"text": "a"}}], list[Text | Doc], [{"text": "b"}, {"doc": Note(text="a")}]),
+        ([{"doc": {"text": "a"}}], list[Text] | list[Doc], [{"doc": Note(text="a")}]),
+        ({"a": {"text": "a"}}, dict[str, dict[str, Any]] | dict[str, Note], {"a": Note(text="a")}),
+        ({"kind": "two", "of": {"text": "a"}}, First | Second, {"kind": "two", "of": Note(text="a")}),
+        ({"kind": "one", "of": {"text": "a"}}, Second | First, {"kind": "one", "of": {"text": "a"}}),
+        ([1], set[int] | list[int], [1]),
+        ({"items": [{"text": "a"}]}, Page[Note], {"items": [Note(text="a")]}),
+        ({"items": [], "first": {"text": "a"}}, Page[Note], {"items": [], "first": Note(text="a")}),
+        ({"items": [], "first": {"text": "a"}}, Page[int] | Page[Note], {"items": [], "first": Note(text="a")}),
+        ({"one": 1, "reply": {"of": "a"}}, Replies[int], Replies(1, Reply(of="a"))),
+        ({"item": {"text": "a"}}, Box[Note], Box(Note(text="a"))),
+        ({"item": {"items": [{"text": "a"}]}}, Box[Page[Note]], Box({"items": [Note(text="a")]})),
+        ({"item": {"text": "a"}, "more": [{"text": "b"}]}, Boxes[Note], Boxes(Note(text="a"), [Note(text="b")])),
+        ({"item": 1}, Box, Box(1)),
     ],
 )
 def test_what_is_declared_is_made(value: Any, hint: Any, made: Any) -> None:
@@ -243,6 +332,11 @@ def test_what_is_declared_is_made(value: Any, hint: Any, made: Any) -> None:
         ({"on": 1}, Done),
         ("blue", Colour),
         ("f", Callable[[], None]),
+        ({"note": {"text": "a"}, "client": {"url": "b"}}, Worker),
+        ({"note": {"text": "a"}, "client": [1]}, Text | Worker),
+        ({"of": {"a": 1}}, Hidden),
+        ({"item": {"text": "a"}}, Box),
+        ({"items": [{"text": "a"}]}, Page),
     ],
 )
 def test_what_it_can_not_be_is_left_out(value: Any, hint: Any) -> None:
@@ -250,9 +344,19 @@ def test_what_it_can_not_be_is_left_out(value: Any, hint: Any) -> None:
         as_declared(value, hint)
 
 
-def test_no_value_is_too_deep() -> None:
+def test_type_variables_may_be_local() -> None:
+    Local = TypeVar("Local")
+
+    class Few(TypedDict, Generic[Local]):
+        items: list[Local]
+
+    assert as_declared({"items": [{"text": "a"}]}, Few[Note]) == {"items": [Note(text="a")]}
+
+
+@pytest.mark.parametrize(("name", "hint"), [("children", Node), ("inner", Either), ("inner", Either | Or)])
+def test_no_value_is_too_deep(name: str, hint: Any) -> None:
     deep: Any = {}
     for _ in range(2000):
-        deep = {"name": "a", "children": [deep]}
+        deep = {name: [deep]}
     with pytest.raises(Another):
-        as_declared(deep, Node)
+        as_declared(deep, hint)

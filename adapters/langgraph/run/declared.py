@@ -5,23 +5,24 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from types import UnionType
-from typing import Annotated, Any, Literal, NotRequired, Required, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NotRequired, Union, get_origin
 from uuid import UUID
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import TypeAdapter
-from typing_extensions import ReadOnly, is_typeddict
+from typing_extensions import is_typeddict
 
 from ....contracts.builtin_types import class_of
 from ..serde.plain import ATOMS
 from ..serde.wrapped import Wrapped, contents
+from .hints import Unknown, bare, hints_of, is_class, parts_of
 
 _UNIONS = (Union, UnionType)
 _GROUPS: frozenset[Any] = frozenset({tuple, set, frozenset, deque})
@@ -33,6 +34,7 @@ _TOLD: dict[Any, Callable[[Any], Any]] = {
     UUID: UUID,
 }
 _CONTAINERS = frozenset({"builtins", "collections", "collections.abc"})
+_NOT_AT_ALL = (4,)
 
 
 class Another(Exception):
@@ -54,22 +56,14 @@ def as_declared(value: Any, hint: Any) -> Any:
     raise Another
 
 
-def hints_of(kind: Any) -> dict[str, Any]:
-    """A class's annotations; {} if they can't be evaluated, because LangGraph does without these, too."""
-    try:
-        return get_type_hints(kind, include_extras=True)
-    except Exception:  # annotations may be anything
-        return {}
-
-
 def _fits(value: Any, hint: Any) -> bool:
     """Whether the value is of the declared kind. Of an object's fields, only making it tells."""
-    kind, args = _parts(hint)
+    kind, args = parts_of(hint)
     if kind in _UNIONS:
         return any(_fits(value, each) for each in args)
     if kind is Literal:
         return value in args
-    if value is None or not _is_class(kind):
+    if value is None or not is_class(kind):
         return True
     if is_typeddict(kind):
         return isinstance(value, dict)
@@ -82,45 +76,31 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _made(value: Any, hint: Any) -> Any:
-    kind, args = _parts(hint)
+    kind, args = parts_of(hint)
     if kind in _UNIONS:
         return _one_of(value, args)
-    if value is None or not _is_class(kind):
+    if kind is Unknown and isinstance(value, dict | list | tuple):
+        raise Another  # it may be an object, or hold some
+    if value is None or kind is Unknown or not is_class(kind):
         return value
     if is_typeddict(kind) or dataclasses.is_dataclass(kind):
-        return _with_fields(value, kind)
+        return _with_fields(value, hint)
     if kind in ATOMS:
         return _atom(value, kind)
     if kind.__module__ in _CONTAINERS:
         return _filled(value, kind, args)
-    return value if isinstance(value, kind) else _object(value, _bare(hint))
-
-
-def _is_class(kind: object) -> bool:
-    return isinstance(kind, type)
-
-
-def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The class, or what else it is, and what is in its brackets."""
-    bare = _bare(hint)
-    return get_origin(bare) or (None if bare is Any else bare), get_args(bare)  # Any is a class
-
-
-def _bare(hint: Any) -> Any:
-    """What is declared, without what LangGraph or pydantic is told of it."""
-    if get_origin(hint) in (Annotated, Required, NotRequired, ReadOnly):
-        return _bare(get_args(hint)[0])
-    named = getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)  # if it is a new name
-    return _bare(named) if named else hint
+    return value if isinstance(value, kind) else _object(value, bare(hint))
 
 
 def _one_of(value: Any, hints: tuple[Any, ...]) -> Any:
-    """The first that it can be. What it is already comes before all."""
+    """What it fits best, of what it can be. If it fails as an object, it isn't of another's keys."""
     failed: Exception | None = None
-    for hint in () if type(value) in hints else hints:
+    for hint in sorted(hints, key=partial(_misfit, value)):
         try:
-            if _fits(value, hint):
+            if _fits(value, hint) and not (failed and _misfit(value, hint) == _NOT_AT_ALL):
                 return _made(value, hint)
+        except RecursionError:
+            raise  # each level would try all others
         except Exception as error:  # as in `as_declared`
             failed = error
     if failed:
@@ -128,13 +108,41 @@ def _one_of(value: Any, hints: tuple[Any, ...]) -> Any:
     return value
 
 
-def _with_fields(value: Any, kind: Any) -> Any:
+def _misfit(value: Any, hint: Any) -> tuple[int, ...]:
+    """How little it fits, and then what in it fits worst. 0: as an object, or as what it is already. 1: as a TypedDict.
+    2: as a plain dict, or converted. 3: as a TypedDict that lacks keys or has wrong values. 4: as a TypedDict that
+    knows not all of its keys, or not at all.
+    """
+    kind, args = parts_of(hint)
+    if kind in _UNIONS:
+        return min(_misfit(value, each) for each in args)
+    if not _fits(value, hint):
+        return _NOT_AT_ALL
+    is_dict = class_of(value) is dict
+    if is_dict and is_typeddict(kind):
+        return _misfit_of_keys(value, kind, hints_of(hint))
+    if is_dict and value and is_class(kind) and kind.__module__ not in _CONTAINERS:
+        return (0,)  # {} tells of no object
+    inner = [_misfit(item, each) for item, each in _items(value, kind, args) or ()]
+    return (0 if class_of(value) is kind and not is_dict else 2, *max(inner, default=()))
+
+
+def _misfit_of_keys(value: dict[str, Any], kind: Any, hints: dict[str, Any]) -> tuple[int, ...]:
+    if value.keys() - hints.keys():
+        return _NOT_AT_ALL
+    # If annotations are strings, Python doesn't see which are `NotRequired`.
+    lacks = any(get_origin(hints[name]) is not NotRequired for name in kind.__required_keys__ - value.keys())
+    return (3,) if lacks or not all(_fits(item, hints[name]) for name, item in value.items()) else (1,)
+
+
+def _with_fields(value: Any, hint: Any) -> Any:
     """A TypedDict, or a dataclass's object, of a dict. As LangGraph does it, without a check of the fields."""
+    kind, _ = parts_of(hint)
     if class_of(value) is not dict:
         if not is_typeddict(kind) and not isinstance(value, kind):
             raise Another
         return value
-    hints = hints_of(kind)
+    hints = hints_of(hint)
     made = {name: _made(item, hints.get(name)) for name, item in value.items()}
     if is_typeddict(kind):
         return made
@@ -144,16 +152,26 @@ def _with_fields(value: Any, kind: Any) -> Any:
 
 def _filled(value: Any, kind: Any, args: tuple[Any, ...]) -> Any:
     """A dict or a list whose items are as declared."""
-    group: Any = kind if kind in _GROUPS else class_of(value)
-    is_mapping = issubclass(kind, Mapping)
-    if is_mapping and class_of(value) is dict and len(args) == 2:
-        return {_made(name, args[0]): _made(item, args[1]) for name, item in value.items()}
-    if is_mapping or class_of(value) not in (list, tuple, set, frozenset):
+    items = _items(value, kind, args)
+    if items is None:
         return value
+    made = [_made(item, each) for item, each in items]
+    if class_of(value) is dict:
+        return dict(zip((_made(name, args[0] if args else None) for name in value), made, strict=True))
+    group: Any = kind if kind in _GROUPS else class_of(value)
+    return group(made)
+
+
+def _items(value: Any, kind: Any, args: tuple[Any, ...]) -> Iterable[tuple[Any, Any]] | None:
+    """What is in a dict or a list, and as what it is declared. None if the value is of another kind."""
+    is_mapping = is_class(kind) and issubclass(kind, Mapping)
+    if is_mapping and class_of(value) is dict:
+        return [(item, args[1] if len(args) == 2 else None) for item in value.values()]
+    if is_mapping or class_of(value) not in (list, tuple, set, frozenset):
+        return None
     items = list(value)
     of = args if kind is tuple and ... not in args else args[:1] * len(items)
-    made = [_made(item, each) for item, each in zip_longest(items, of[: len(items)])]
-    return group(made)
+    return zip_longest(items, of[: len(items)])
 
 
 def _atom(value: Any, kind: Any) -> Any:

@@ -14,7 +14,8 @@ from ....contracts.errors import Unserializable
 from ....coordinator.session import Session
 from ..serde.allowlist import is_a
 from ..serde.values import Values
-from .declared import Another, as_declared, hints_of
+from .declared import Another, as_declared
+from .hints import hints_of
 
 _log = logging.getLogger("batonpass.langgraph")
 
