@@ -302,8 +302,20 @@ def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> Non
         records.put_chore("closing", row.fan)
 
 
+def _reopen(row: JobRow) -> None:
+    """No run has acted on children that failed, or a question that nobody answered, while the job waited in line since.
+    So a redrive tries that again, as if it had failed of it."""
+    if row.lease:
+        return
+    if row.verdict == "broken" and row.closed.startswith("spawn "):
+        row.verdict = "cut"
+    if row.answered.endswith(" timeout") and row.closed.startswith("suspend "):
+        row.answered = ""
+
+
 def end_canceled(records: Records, row: JobRow, *, successor: str = "") -> None:
     """End a job from outside, whoever holds it. The `successor`, if any, gets its thread."""
+    _reopen(row)
     worker = row.worker
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
@@ -314,6 +326,7 @@ def end_canceled(records: Records, row: JobRow, *, successor: str = "") -> None:
 
 def fail_late(records: Records, row: JobRow) -> None:
     """End a job that has expired or is past its deadline, whoever holds it."""
+    _reopen(row)
     reason = "expired" if row.limit == row.expires else "deadline"
     row.error = OVERDUE[reason] + (f"; its last error: {row.error}" if row.error else "")
     row.lease = row.worker = row.closed = ""

@@ -8,7 +8,7 @@ import pytest
 
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Delivery
-from tests.harness.bench import Bench, new_target
+from tests.harness.bench import MINUTE, Bench, new_target
 from tests.harness.children import Family, children_of, left_of_fan_outs
 
 
@@ -31,6 +31,40 @@ def test_redriving(bench: Bench) -> None:
     second.spawn()
     second.end(0, "+")
     assert bench.job(family.parent).verdict == "met"
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("how", ["canceled", "deadline"])
+def test_what_ended_while_it_waited_in_line_is_tried_again(how: str, begun: bool, bench: Bench) -> None:
+    """No run has acted on it. One redrive ran on the recorded failure, and only a second one tried that again."""
+    family = Family(bench, bench.start(terms=c.Terms(within=9 * MINUTE)), 1)
+    family.spawn()
+    family.end(0, "b")
+    assert bench.job(family.parent).verdict == "broken"
+    if begun:
+        bench.take(lease=99 * MINUTE)
+    if how == "canceled":
+        bench.do(c.Cancel(family.parent))
+    else:
+        bench.clock.advance(10 * MINUTE)
+        bench.do(c.Reap())
+    row = bench.job(family.parent)
+    assert (row.state, row.verdict) == ("failed" if how == "deadline" else how, "broken" if begun else "cut")
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_so_is_a_question_that_nobody_answered(begun: bool, bench: Bench) -> None:
+    fence = bench.start(terms=c.Terms(within=9 * MINUTE))
+    bench.do(c.Suspend(fence, b"sure?", timeout=MINUTE))
+    bench.clock.advance(2 * MINUTE)
+    bench.do(c.Reap())
+    assert bench.job(fence.job_id).answered.endswith(" timeout")
+    if begun:
+        bench.take(lease=99 * MINUTE)
+    bench.clock.advance(10 * MINUTE)
+    bench.do(c.Reap())
+    row = bench.job(fence.job_id)
+    assert (row.state, row.reason, row.answered != "") == ("failed", "deadline", begun)
 
 
 def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:

@@ -312,10 +312,27 @@ local function finish(id, fields, state, reason, now, ...)
   return filled
 end
 
+-- No run has acted on children that failed, or a question that nobody answered, while the job waited in line since. So
+-- a redrive tries that again, as if it had failed of it.
+local function reopen(id)
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'lease', 'closed', 'verdict', 'answered')
+  local lease, closed, verdict, answered = job[1], job[2] or '', job[3], job[4] or ''
+  if lease and lease ~= '' then
+    return
+  end
+  if verdict == 'broken' and string.find(closed, '^spawn ') then
+    redis.call('HSET', P .. 'j:' .. id, 'verdict', 'cut')
+  end
+  if string.find(answered, ' timeout$') and string.find(closed, '^suspend ') then
+    redis.call('HSET', P .. 'j:' .. id, 'answered', '')
+  end
+end
+
 -- Ends a job from outside, whoever holds it. `successor` is the job that gets its thread, if any. `fields` are those of
 -- `read_ending`, with 'worker'. Returns as `finish`.
 local function end_canceled(id, fields, successor)
   redis.call('ZREM', ASKING, id)
+  reopen(id)
   fields.successor = successor
   local filled = finish(id, fields, 'canceled', '', now_text())
   emit_job(id, 'batonpass.job.canceled', fields.agent, fields.hop, 'worker', fields.worker, 'by', successor or '')
@@ -324,6 +341,7 @@ end
 
 -- Ends a job that has expired or is past its deadline, whoever holds it. Returns as `finish`.
 local function fail_late(id, now)
+  reopen(id)
   local fields = read_ending(id, 'error')
   local expires, deadline = tonumber(fields.expires or 0), tonumber(fields.deadline or 0)
   local reason, text = 'deadline', 'it did not end before its deadline'
