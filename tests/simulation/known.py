@@ -73,6 +73,15 @@ class Job:
     def let_go(self, closed: str) -> None:
         self.lease, self.lease_until, self.closed = "", 0, closed
 
+    def stop(self) -> None:
+        """Somebody ends it, whoever holds it. What nobody has acted on yet is tried again, if it is redriven."""
+        if not self.lease:
+            if self.verdict == "broken" and self.closed.startswith("spawn "):
+                self.verdict = "cut"
+            if self.answered.endswith(" timeout") and self.closed.startswith("suspend "):
+                self.answered = ""
+        self.let_go("")
+
     def ask(self, question: Suspend, now: int) -> None:
         self.state, self.reason, self.answer = "input_required", "question", b""
         self.asked, self.escalated, self.asks = max(now, self.asked + 1), 0, question

@@ -85,7 +85,7 @@ class Ledger(Known):
             self.keys[m.idem] = (job.id, m.payload_digest)
 
     def _replace(self, busy: Job, job: Job, thread: Thread, on_busy: str, now: int) -> None:
-        self.touch(busy).let_go("")
+        self.touch(busy).stop()
         busy.end("canceled", "", now)
         self._tell_family(busy)
         if on_busy == "rollback":
@@ -267,7 +267,7 @@ class Ledger(Known):
         if answer == (job.state in ENDED):
             raise Violation(f"job {job.id} was {job.state}, and a cancel answers {answer}")
         if answer:
-            job.let_go("")
+            job.stop()
             self._end(job, "canceled", "", now)
 
     def _expired(self, m: c.Expire, answer: None, now: int, records: Records) -> None:
@@ -292,7 +292,7 @@ class Ledger(Known):
                 moved += job.state == "submitted"
         for fan in closing:
             for job in self.left_of(fan):
-                self.touch(job).let_go("")
+                self.touch(job).stop()
                 self._end(job, "canceled", "", now)
             self.closing.remove(fan)
         for checkpoint_id in [id_ for id_, kept in self.kept.items() if 0 < kept[1] <= now and not self.needed(id_)]:
