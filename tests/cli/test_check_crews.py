@@ -9,6 +9,7 @@ import anyio
 import pytest
 from crewai import Crew, Flow
 from crewai.flow import human_feedback, listen, start
+from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.testing import serving
@@ -24,9 +25,16 @@ pytestmark = [
 ]
 
 
+class Remark(BaseModel):
+    """What a method returns that is gone in a later release, with the only mention of this class."""
+
+    text: str = "rain"
+
+
 class Before(Small, Flow[dict]):  # type: ignore[type-arg]
     @start()
-    def one(self) -> None: ...
+    def one(self) -> Remark:
+        return Remark()
 
     @listen(one)
     @human_feedback(message="Good?")
@@ -46,7 +54,8 @@ class FirstRenamed(Small, Flow[dict]):  # type: ignore[type-arg]
 
 class SecondRenamed(Small, Flow[dict]):  # type: ignore[type-arg]
     @start()
-    def one(self) -> None: ...
+    def one(self) -> Remark:
+        return Remark()
 
     @listen(one)
     @human_feedback(message="Good?")

@@ -99,11 +99,14 @@ class FlowProgress:
             return self._output(call)
 
     def load(self) -> None:
-        """Load all that was saved, as a run would. Raises what would end the run."""
+        """Load all that was saved, as a run would. Raises what would end the run. (Results of methods that are gone are
+        not loaded.)"""
         if self._start is not None:
             self._state(self._start.state)
+        methods = internals.methods_of(self._flow)
         for entry in self.methods.entries:
-            self._result(entry)
+            if entry["method"] in methods:
+                self._result(entry)
         for call in self.asked:
             self._output(call)
 
