@@ -78,3 +78,34 @@ async def test_the_models_that_a_condition_asks_are_not_asked_again(crews: Crews
     deciding._condition = lambda output: str(crews.model().call(f"is {output.raw} good?")) == "yes"  # type: ignore[method-assign]
     assert (await result(deciding.crew)).text == "with maybe"
     assert crews.ran.count("collapse") == 1
+
+
+@pytest.mark.parametrize("error", [ValueError, ArithmeticError])
+async def test_a_model_whose_answer_a_condition_can_not_use_is_asked_again(
+    error: type[Exception], crews: Crews
+) -> None:
+    deciding, answers = Deciding(crews), iter(["hm", "yes"])
+    crews.script["collapse"] = lambda said: next(answers)
+
+    def usable(output: Any) -> bool:
+        if crews.model().call(f"is {output.raw} good?") != "yes":
+            raise error("neither yes nor no")
+        return True
+
+    deciding._condition = usable  # type: ignore[method-assign]
+    assert (await result(deciding.crew)).text == "with maybe"
+    assert crews.ran.count("collapse") == 2
+
+
+async def test_what_a_model_said_before_another_call_of_the_condition_failed_stays(crews: Crews) -> None:
+    deciding, down = Deciding(crews), [OSError("no network")]
+
+    def say(said: str) -> str:
+        if "really" in said and down:
+            raise down.pop()
+        return "yes"
+
+    crews.script["collapse"] = say
+    deciding._condition = lambda output: all(crews.model().call(ask) == "yes" for ask in ("good?", "really?"))  # type: ignore[method-assign]
+    assert (await result(deciding.crew)).text == "with maybe"
+    assert crews.ran.count("collapse") == 3

@@ -149,6 +149,14 @@ class Steps:
         finally:
             _where.reset(token)
 
+    @contextmanager
+    def attempting(self, call: Call) -> Generator[None]:
+        """`within` a call that makes the answers inside it void if it fails, as a task does (see `failed`)."""
+        with self.within(call):
+            self._running[call.place] += 1
+            yield
+            self._running[call.place] -= 1
+
     def record(self, call: Call, answer: Any, usage: Usage | None = None) -> None:
         """Record a call's answer (plain values). The run ends if that fails."""
         with self._lock:
@@ -204,9 +212,10 @@ class Steps:
     def failed(self, error: BaseException, place: str | None = None) -> None:
         """After a run failed, drop the answers that made it fail, so that the next attempt asks again.
 
-        If a task was running (say, a guardrail refused every answer), these are the answers of its models, and of its
-        tools that failed. The same for a method (`place`) that can't use an answer. If a model call failed, or took
-        longer than the agent's `max_execution_time`, nothing is dropped, and the next attempt repeats only that call.
+        If a task or its condition was running (say, a guardrail refused every answer), these are the answers of its
+        models, and of its tools that failed. The same for a method (`place`) that can't use an answer. If a model call
+        failed, or took longer than the agent's `max_execution_time`, nothing is dropped, and the next attempt repeats
+        only that call.
         """
         asked_in_vain = any(each is self._raised for each in chain(error, context=True))
         if asked_in_vain or isinstance(error, HookAborted | TimeoutError):

@@ -36,7 +36,7 @@ def _decided(condition: Callable[[Any], bool], steps: Steps, place: str, output:
     call = steps.begin("condition", output.raw)
     if call.answer is not None:
         return bool(call.answer[1])
-    with steps.within(call):
+    with steps.attempting(call):
         says = bool(condition(output))
     steps.record(call, ["plain", says])
     return says
