@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from crewai import Crew
 
 from batonpass.testing import serving
 
-from ..apps.crewai_app import Topic
+from ..apps.crewai_app import Article, Topic
 from ..apps.crewai_kit import Crews, Failing, Note, only
 from ..apps.kit import checkpoints
 
@@ -123,3 +124,48 @@ async def test_a_callback_that_failed_midway_begins_with_the_output_as_it_was(cr
     _, _, kept = await ended(factory)
     assert kept["raw"] == '{"text": "key 4711"} seen'
     assert redacting.called == ['{"text": "key 4711"}'] * 2
+
+
+def report(output: Any) -> None:
+    output.pydantic = Note(text=output.raw)  # which the task does not declare
+
+
+def thing(output: Any) -> None:
+    output.json_dict = {"at": object()}
+
+
+@pytest.mark.parametrize("change", [report, thing])
+@pytest.mark.parametrize("name", ["first", "end"])
+async def test_what_can_not_be_saved_is_told_and_the_output_from_before_kept(
+    name: str, change: Callable[[Any], None], crews: Crews, caplog: pytest.LogCaptureFixture
+) -> None:
+    called = list[str]()
+
+    def callback(output: Any) -> None:
+        called.append(output.name)
+        change(output)
+
+    def factory() -> Crew:
+        tasks = {each: crews.task(each) for each in ("first", "end")}
+        tasks[name].callback = callback
+        return crews.crew(*tasks.values())
+
+    def leave(left: Any) -> Article:
+        output = next(each for each in left.tasks_output if each.name == name)
+        return Article(text=str(output.pydantic or output.json_dict))
+
+    async with serving(only(factory, leave=leave)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert (await job.result(timeout=20)).text != "None"
+        saved = await checkpoints(coordinator, job)
+    assert [each.step for each in saved] == ["first", "end"]
+    assert saved[-1].state["tasks"][name] == {"raw": f"out of {name}"}
+    assert called == [name]
+    assert f"the output of task '{name}' can't be saved as its callbacks left it" in caplog.text
+
+
+async def test_after_a_restart_they_are_not_called_again_for_it(crews: Crews) -> None:
+    redacting = Redacting(crews)
+    said, steps, kept = await ended(lambda: redacting.crew(report))
+    assert (said, steps, kept) == ("leaked", ["secret", "end"], {"raw": '{"text": "key 4711"}'})
+    assert len(redacting.called) == 1

@@ -31,7 +31,7 @@ from ..values.contract_versions import Present
 from .caches import dump_caches, load_caches
 from .conditions import forget_decision, keep_decision
 from .expected_output import expect
-from .outputs import Dumped, dump_output, load_output
+from .outputs import Dumped, dump_output, is_savable, load_output
 
 _log = logging.getLogger("batonpass.crewai")
 _TITLE = 60
@@ -55,7 +55,7 @@ class CrewRun:
         self._titles = dict(zip(map(id, crew.tasks), _titles(crew.tasks), strict=True))
         self._outputs: dict[int, TaskOutput] = {}
         self._saved: dict[int, Dumped] = {}
-        self._in_callbacks: set[int] = set()
+        self._as_before: set[int] = set()  # tasks whose output is saved as it was before their callbacks
         self._called: set[int] = set()
         self._gone: list[str] = []
         self._telling = Telling(session.inherited) if session.inherited else None
@@ -73,13 +73,7 @@ class CrewRun:
         and ends at its next hook."""
         result = None
         for title in self._gone:
-            _log.warning(
-                "job %s: task %r finished before, but the crew of agent %r no longer has this task: "
-                "its output is dropped",
-                self._session.job_id,
-                title,
-                self._session.agent,
-            )
+            self._warn("task %r finished before, but the crew no longer has this task: its output is dropped", title)
         async with self._stop.surfacing():
             result = await to_thread.run_sync(self._kickoff, inputs, abandon_on_cancel=True)
         return result
@@ -156,23 +150,33 @@ class CrewRun:
     def _followed(self, task: Task) -> None:
         """Record that a task's callbacks were called: they may have effects, so a restart must not repeat them. What
         they have changed is saved with that."""
-        called = {_CALLED + self._keys[id(task)]: True}
+        called, title = {_CALLED + self._keys[id(task)]: True}, self._titles[id(task)]
         with self._lock, self._stop.on_error():
-            self._in_callbacks.discard(id(task))
             self._called.add(id(task))
+            if is_savable(task, self._outputs[id(task)], title):
+                self._as_before.discard(id(task))
+            else:
+                self._warn(
+                    "the output of task %r can't be saved as its callbacks left it: after a restart, later tasks get "
+                    "the output from before",
+                    title,
+                )
             before = dict(self._saved)
-            snapshot = self._snapshot(f"{self._titles[id(task)]} (callbacks)")
+            snapshot = self._snapshot(f"{title} (callbacks)")
             if alike(self._saved, before):
                 self._session.record(called)
             else:
                 self._session.save(snapshot, records=called)
+
+    def _warn(self, message: str, title: str) -> None:
+        _log.warning(f"job %s of agent %r: {message}", self._session.job_id, self._session.agent, title)
 
     def _reached(self, task: Task, agent: Any) -> None:
         """Called in place of a finished task: call its callbacks if a crash prevented that, and count what it cost."""
         if internals.has_afters(task, self._crew) and id(task) not in self._called:
             with self._lock, self._stop.on_error():
                 self._snapshot("")  # to know what they change
-                self._in_callbacks.add(id(task))
+                self._as_before.add(id(task))
             internals.run_afters(task, self._crew, self._outputs[id(task)])
             self._followed(task)
         agents = {each.role: each for each in (*self._crew.agents, agent)}
@@ -191,7 +195,7 @@ class CrewRun:
             self._spent[id(task)] = self._cost(task, step.agent)
             self._session.save(self._snapshot(self._titles[id(task)]))
             if internals.has_afters(task, self._crew):
-                self._in_callbacks.add(id(task))
+                self._as_before.add(id(task))
         self._steps.forget(self._keys[id(task)])
 
     def _cost(self, task: Task, agent: Any) -> dict[str, Usage]:
@@ -209,7 +213,7 @@ class CrewRun:
         state, native = {}, {}
         for task in done:
             title = self._titles[id(task)]
-            if id(task) not in self._in_callbacks:  # else it may be half changed
+            if id(task) not in self._as_before:  # else it may be half changed, or can't be saved any more
                 self._saved[id(task)] = dump_output(task, self._outputs[id(task)], title)
             state[title], own = self._saved[id(task)]
             ours = {"task": title, "usage": self._spent.get(id(task), {}), "called": id(task) in self._called}

@@ -8,6 +8,7 @@ from typing import Any
 from crewai import Task, TaskOutput
 from pydantic import BaseModel, ValidationError
 
+from ....contracts.codec import pack
 from ....contracts.errors import BadSetup, Unserializable
 from ..edits import place_of
 from ..saved import reasons
@@ -53,6 +54,15 @@ def load_output(task: Task, state: dict[str, Any], native: dict[str, Any], prese
     return TaskOutput(
         **own, raw=state["raw"], json_dict=plainly, pydantic=None if task.output_pydantic is None else typed
     )
+
+
+def is_savable(task: Task, output: TaskOutput, title: str) -> bool:
+    """Whether an output that callbacks may have changed could come back."""
+    try:
+        pack(dump_output(task, output, title))
+    except (Unserializable, ValueError, TypeError, AttributeError):  # pydantic's own errors are ValueErrors
+        return False
+    return True
 
 
 def _of_text(kind: type[BaseModel], raw: str, title: str) -> BaseModel:
