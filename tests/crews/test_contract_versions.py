@@ -204,3 +204,33 @@ def test_what_the_release_before_saved_is_read_as_it_is() -> None:
     agent = app.crewai("a", accepts=Topic, returns=Article)(lambda: BaseModel())
     saved = {"$type": f"{__name__}.Facts", "json": {"facts": [], "source": "before"}}
     assert Values([Facts2], Present(agent)).load(saved) == Facts2(facts=[], source="before")
+
+
+class Row(BaseModel):
+    number: int = 0
+    by_name: dict[str, list[float]] = {}
+
+
+class Telling(Row):
+    facts: Facts | None = None
+
+
+class Rows(BaseModel):
+    numbers: list[int | None] = []
+    rows: list[Row] = []
+    anything: Any = None
+
+
+@pytest.mark.parametrize(
+    ("value", "places"),
+    [
+        (Rows(numbers=[1, None], rows=[Row()], anything=[1, "a", {"b": 2.5}, Row()]), []),
+        (Rows(anything={"a": [1, (Facts(facts=[]),)]}), [["anything", "a", 1, 0]]),
+        (Rows(rows=[Row(), Telling(facts=Facts(facts=[]))]), [["rows", 1, "facts"]]),
+        ({1: [Telling(), Telling(facts=Facts(facts=[]))]}, [["1", 1, "facts"]]),
+    ],
+)
+def test_they_are_found_among_plain_values(value: Any, places: list[Any]) -> None:
+    from batonpass.adapters.crewai.values.contract_versions import marks
+
+    assert marks(value) == [[place, "crewai_tests.facts", 1] for place in places]

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator
 from copy import copy
-from typing import Any
+from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json, to_jsonable_python
@@ -15,6 +21,10 @@ from ....contracts.contract import Contract, ContractRef, contract_ref
 
 # Where a contract is in plain values, its name and its version.
 Mark = list[Any]
+
+_ATOMS = (str, int, float, bytes, type(None), dt.date, dt.time, dt.timedelta, Decimal, UUID, Enum)
+_CONTAINERS = (list, dict, set, frozenset, Union, UnionType)
+_KINDS = 1024
 
 
 def marks(value: Any, path: tuple[Any, ...] = ()) -> list[Mark]:
@@ -32,13 +42,42 @@ def marks_inside(value: Any) -> list[Mark]:
 
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    """What is inside a value and may be a contract or have one. A state can be large, and is looked through at each
+    save: so lists of numbers, or of models of such, are told by the types in them."""
     kind: Any = value.__class__
     if issubclass(kind, BaseModel):
-        yield from ((name, getattr(value, name)) for name in kind.model_fields)
+        yield from ((name, getattr(value, name)) for name in _open_fields(kind))
     elif issubclass(kind, dict):
-        yield from ((str(at), item) for at, item in value.items() if type(at) in (str, int))
-    elif issubclass(kind, list | tuple):
+        if not _all_bare(value.values()):
+            yield from ((str(at), item) for at, item in value.items() if type(at) in (str, int))
+    elif issubclass(kind, list | tuple) and not _all_bare(value):
         yield from enumerate(value)
+
+
+def _all_bare(items: Iterable[Any]) -> bool:
+    return all(map(_is_bare, set(map(type, items))))
+
+
+@lru_cache(_KINDS)
+def _is_bare(kind: type) -> bool:
+    """Whether values of this class are no contracts, and have none inside."""
+    if issubclass(kind, BaseModel):
+        return not issubclass(kind, Contract) and not _open_fields(kind)
+    return not issubclass(kind, dict | list | tuple)
+
+
+@lru_cache(_KINDS)
+def _open_fields(kind: type[BaseModel]) -> tuple[str, ...]:
+    """A model's fields that may hold contracts. Of fields with models, the values tell: they may be of subclasses."""
+    return tuple(name for name, field in kind.model_fields.items() if not _is_atomic(field.annotation))
+
+
+def _is_atomic(annotation: Any) -> bool:
+    """Whether these are only texts, numbers and the like, or lists and dicts of them."""
+    origin = get_origin(annotation)
+    if origin is None:
+        return isinstance(annotation, type) and issubclass(annotation, _ATOMS)
+    return origin is Literal or (origin in _CONTAINERS and all(map(_is_atomic, get_args(annotation))))
 
 
 class Present:
