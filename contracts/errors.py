@@ -132,7 +132,11 @@ class Unreachable(Unavailable):
 
 
 class Overloaded(Unavailable):
-    """The store is full or too busy, or as many jobs wait for the agent as its `max_waiting` allows."""
+    """The store is full or too busy, or as many jobs wait for the `agent` as its `max_waiting` allows."""
+
+    def __init__(self, message: str, *, agent: str = "") -> None:
+        super().__init__(message)
+        self.agent = agent
 
 
 class Unconfirmed(Unavailable):

@@ -223,7 +223,8 @@ def _ungrounded(base: str) -> BatonpassError:
 
 def _full(agent: str, most: str) -> BatonpassError:
     return Overloaded(
-        f"agent {agent!r} has {most} deliveries waiting, all that max_waiting allows: submit later, or start workers"
+        f"agent {agent!r} has {most} deliveries waiting, all that max_waiting allows: submit later, or start workers",
+        agent=agent,
     )
 
 

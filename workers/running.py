@@ -24,7 +24,6 @@ from ..contracts.errors import (
     OverBudget,
     Overloaded,
     Unavailable,
-    Unreachable,
 )
 from ..contracts.handoff import Envelope
 from ..contracts.versions import Outdated, Outgrown
@@ -316,8 +315,8 @@ class Runner:
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise
-            away = self._trouble.of(row.lease) or (error if isinstance(error, Unreachable) else None)
-            if away is None:
+            away = self._trouble.of(row.lease) or (error if isinstance(error, Unavailable) else None)
+            if away is None or (isinstance(error, Overloaded) and error.agent):  # that agent's queue is full
                 await self._failed(about, row, agent, session, single(error))
             else:
                 await self._gave_up(about, row, away)

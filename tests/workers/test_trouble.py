@@ -217,12 +217,42 @@ async def test_what_a_full_store_makes_of_an_agent_does_not_count_either(
 
 async def test_an_agent_that_is_refused_elsewhere_fails(store_url: str) -> None:
     """Back-pressure that its own code meets is an error as any other: it is retried, and ends the job."""
+    app, busy = bp.App("two"), bp.App("busy")
 
-    async def work(ask: Ask, ctx: bp.Context) -> Reply:
-        raise bp.Overloaded("as many jobs wait for that agent as its max_waiting allows")
+    @busy.agent("busy", accepts=Ask, returns=Reply, max_waiting=1)
+    async def never(ask: Ask) -> Reply:
+        raise AssertionError("no worker runs it")
 
-    async with serving(only(work, retries=bp.Retry(attempts=2, first=0.01)), store_url) as coordinator:
+    @app.agent("a", accepts=Ask, returns=Reply, retries=bp.Retry(attempts=2, first=0.01))
+    async def work(ask: Ask) -> Reply:
+        async with bp.connect(store_url, app=busy) as coordinator:
+            await coordinator.submit("busy", Ask())
+            await coordinator.submit("busy", Ask())
+        raise AssertionError("its queue is full")
+
+    async with serving(app, store_url) as coordinator:
+        await coordinator.declare(busy)
         job = await coordinator.submit("a", Ask(), returns=Reply)
-        with pytest.raises(bp.JobFailed, match="max_waiting"):
+        with pytest.raises(bp.JobFailed, match="all that max_waiting allows"):
             await job.result(timeout=DEADLINE)
         assert (await job.info()).attempt == 2
+
+
+async def test_a_store_that_is_busy_when_an_agent_reads_is_no_fault_of_the_agent(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that loads its data after a restart."""
+    monkeypatch.setattr("batonpass.workers.aside._FIRST", 0.05)
+    monkeypatch.setattr("batonpass.workers.claiming._ASIDE_LOOK", 0.05)
+    tries = 0
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        nonlocal tries
+        tries += 1
+        if tries < 4:
+            raise bp.Overloaded("the server can't write now: LOADING")
+        return Reply(text=str(ctx.attempt))
+
+    async with serving(only(work, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "1"
