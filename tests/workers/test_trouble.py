@@ -154,14 +154,20 @@ async def test_a_job_that_gave_up_leaves_the_next_trouble_to_be_told(
                     admin.config_set("maxmemory", 0)
 
 
-@pytest.mark.parametrize("isolation", ["task", "process"])
-async def test_a_job_that_gave_up_does_not_count_as_a_death(
-    isolation: str, own_redis: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After minutes with a full memory, it was parked as if it had killed ten workers."""
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who can't write gives up soon, and tries again soon."""
     monkeypatch.setattr("batonpass.workers.pauses.PATIENCE", 0.05)
     monkeypatch.setattr("batonpass.workers.aside._FIRST", 0.05)
     monkeypatch.setattr("batonpass.workers.claiming._ASIDE_LOOK", 0.05)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("isolation", ["task", "process"])
+async def test_a_job_that_gave_up_does_not_count_as_a_death(
+    isolation: str, own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After minutes with a full memory, it was parked as if it had killed ten workers."""
 
     async def work(ask: Ask, ctx: bp.Context) -> Reply:
         return Reply(text=await ctx.step("step", lambda: ask.text * 1000))
@@ -179,14 +185,12 @@ async def test_a_job_that_gave_up_does_not_count_as_a_death(
     assert not {"job.expired", "job.crashed"} & set(happened)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("kind", ["tasks", "fails"])
 async def test_what_a_full_store_makes_of_an_agent_does_not_count_either(
-    kind: str, own_redis: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    kind: str, own_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Errors of several tasks come in a group, and an agent may fail with what it has spent unwritten."""
-    monkeypatch.setattr("batonpass.workers.pauses.PATIENCE", 0.05)
-    monkeypatch.setattr("batonpass.workers.aside._FIRST", 0.05)
-    monkeypatch.setattr("batonpass.workers.claiming._ASIDE_LOOK", 0.05)
 
     async def work(ask: Ask, ctx: bp.Context) -> Reply:
         await go.wait()
@@ -238,12 +242,9 @@ async def test_an_agent_that_is_refused_elsewhere_fails(store_url: str) -> None:
         assert (await job.info()).attempt == 2
 
 
-async def test_a_store_that_is_busy_when_an_agent_reads_is_no_fault_of_the_agent(
-    store_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("impatient")
+async def test_a_store_that_is_busy_when_an_agent_reads_is_no_fault_of_the_agent(store_url: str) -> None:
     """As one that loads its data after a restart."""
-    monkeypatch.setattr("batonpass.workers.aside._FIRST", 0.05)
-    monkeypatch.setattr("batonpass.workers.claiming._ASIDE_LOOK", 0.05)
     tries = 0
 
     async def work(ask: Ask, ctx: bp.Context) -> Reply:
