@@ -182,7 +182,7 @@ async def test_a_job_that_gave_up_does_not_count_as_a_death(
             admin.config_set("maxmemory", 0)
             assert (await job.result(timeout=DEADLINE)).text == "tea" * 1000
             happened = await kinds(coordinator, job)
-    assert not {"job.expired", "job.crashed"} & set(happened)
+    assert not {"lease.expired", "job.crashed"} & set(happened)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -215,7 +215,7 @@ async def test_what_a_full_store_makes_of_an_agent_does_not_count_either(
             admin.config_set("maxmemory", 0)
             assert (await job.result(timeout=DEADLINE)).text == "tea"
             happened = await kinds(coordinator, job)
-    assert not {"job.expired", "job.crashed"} & set(happened)
+    assert not {"lease.expired", "job.crashed"} & set(happened)
     assert happened.count("job.retrying") <= 1  # one that failed while the store was full, and was written after
 
 
