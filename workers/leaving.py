@@ -38,16 +38,22 @@ class Leaving:
 
     async def to_other_code(self, about: str, row: JobRow, session: LeaseSession, error: BaseException) -> bool:
         """Leave a job that other code has begun, if another live worker may have that, as in a rolling deploy. False if
-        there is none, or if that takes nothing or does not go on with it either: it must not be run in vain for ever.
+        there is none, or if that takes nothing or does not go on with it either. Raises errors of the store.
+        """
+        why = f"does not go on with it, and another worker may: {error}"
+        return await self._has_other(row) and await self.for_now(about, row, session, why)
+
+    async def for_now(self, about: str, row: JobRow, session: LeaseSession, why: str) -> bool:
+        """Leave a job to others, or to later. False if that was in vain too often: it must not be run so for ever.
         Raises errors of the store.
         """
         left: dict[str, int] = session.journal.get(_LEFT, {}) if row.closed.startswith("release ") else {}
         times = left.get(row.worker, 0)
-        if times >= _LEAVES or sum(left.values()) >= _IN_ALL or not await self._has_other(row):
+        if times >= _LEAVES or sum(left.values()) >= _IN_ALL:
             return False
         with suppress(Fenced, OverBudget):  # who ends the delivery is told so, too
             await session.arecord({_LEFT: {**left, row.worker: times + 1}})  # with what was spent
-        await self.leave(about, row, f"does not go on with it, and another worker may: {error}", "job")
+        await self.leave(about, row, why, "job")
         return True
 
     async def _has_other(self, row: JobRow) -> bool:

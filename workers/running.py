@@ -315,8 +315,8 @@ class Runner:
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise
-            away = self._trouble.of(row.lease) or (error if isinstance(error, Unavailable) else None)
-            if away is None or (isinstance(error, Overloaded) and error.agent):  # that agent's queue is full
+            away = self._trouble.of(row.lease)
+            if away is None or _is_queue_full(error):
                 await self._failed(about, row, agent, session, single(error))
             else:
                 await self._gave_up(about, row, away)
@@ -328,13 +328,16 @@ class Runner:
     async def _failed(
         self, about: About, row: JobRow, agent: Agent[Any] | None, session: LeaseSession, error: BaseException
     ) -> None:
-        if isinstance(error, _OTHER_CODE):
-            try:
-                if await self._leaving.to_other_code(about, row, session, error):
-                    return
-            except Unavailable as away:
-                _log.error("%s: given up until its lease expires: %s, and then: %s", about, error, away)
+        try:
+            if isinstance(error, _OTHER_CODE) and await self._leaving.to_other_code(about, row, session, error):
                 return
+            # What its code reads, here or in another store, can't be had now. That may be over soon.
+            away = isinstance(error, Unavailable) and not _is_queue_full(error)
+            if away and await self._leaving.for_now(about, row, session, f"gave it up: {error}"):
+                return
+        except Unavailable as then:
+            _log.error("%s: given up until its lease expires: %s, and then: %s", about, error, then)
+            return
         self.aside.take_back(row.queue)
         await self._closing.fail(about, agent, session, error, row)
 
@@ -363,6 +366,11 @@ _ENDS: dict[type, str] = {
     Sleep: "sleeps",
     Fail: "rejected",
 }
+
+
+def _is_queue_full(error: BaseException) -> bool:
+    """Whether it is another agent's back-pressure, which is an error of the code that submits to it."""
+    return isinstance(error, Overloaded) and bool(error.agent)
 
 
 def _most(agent: Agent[Any]) -> float:

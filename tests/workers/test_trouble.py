@@ -257,3 +257,23 @@ async def test_a_store_that_is_busy_when_an_agent_reads_is_no_fault_of_the_agent
     async with serving(only(work, retries=1), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         assert (await job.result(timeout=DEADLINE)).text == "1"
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_an_agent_that_always_meets_a_busy_store_ends(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not be run, and paid, for ever. What each of its runs spent is kept, too."""
+    monkeypatch.setattr("batonpass.workers.leaving._LEAVES", 3)
+    tries = 0
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        nonlocal tries
+        tries += 1
+        ctx.spend(tokens=10)
+        raise bp.Unreachable("the archive is away")
+
+    async with serving(only(work, retries=bp.Retry(attempts=2, first=0.01)), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="the archive is away"):
+            await job.result(timeout=DEADLINE)
+        info = await job.info()
+    assert (tries, info.attempt, info.spent.tokens) == (8, 2, 80)
