@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Generator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
@@ -30,6 +30,7 @@ from ..contracts.contract import (
 from ..contracts.errors import BadSetup, BatonpassError, ContractViolation, Corrupted, UnknownAgent
 from ..contracts.intent import Intent, intent_of, named_schema_of, schema_of, stranger_intent
 from ..contracts.kinds import Kind
+from ..contracts.lean import dataclass
 from ..contracts.names import digest
 from ..contracts.understood import understood
 from ..contracts.wording import with_aliases

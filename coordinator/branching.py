@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.errors import Corrupted
+from ..contracts.lean import dataclass
 from .commands import Command
 from .frameworks import adapter_of
 from .rows import Place, PlaceRow

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
+
+from ..contracts.lean import dataclass
 
 Level = Literal["ok", "warn", "fail"]
 

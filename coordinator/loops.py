@@ -11,12 +11,13 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Generic, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from ..contracts.lean import dataclass
 from .closing import Closing
 
 T = TypeVar("T")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..contracts.contract import ContractRef, contract_ref
 from ..contracts.errors import Corrupted
 from ..contracts.inbox import MISSING, AskTerms, InboxItem
+from ..contracts.lean import dataclass
 from ..contracts.understood import understood
 from .blobs import open_blob, seal_blob
 from .book import parse_ref

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from ..contracts.lean import dataclass
 from ..contracts.nothing import nothing
 
 # A time that never comes, in ms since 1970. Also in lua/lib/base.lua.

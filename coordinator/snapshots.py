@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ..contracts.codec import pack, pack_plain, unpack
 from ..contracts.errors import Corrupted
+from ..contracts.lean import dataclass
 from ..contracts.names import home, mint
 from ..contracts.understood import understood
 from .coded.codec import Codec, MissingKey, check_open, check_read

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from ..contracts.lean import dataclass
 from . import commands as c
 from .coded.codec import Codec
 from .lifetime import Lifetime

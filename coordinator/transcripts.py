@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from ..contracts.lean import dataclass
 from ..contracts.transcript import Transcript, Work
 from ..contracts.transcript_losses import Losses
 from .frameworks import adapter_of

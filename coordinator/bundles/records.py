@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from typing import Any, TypeVar
 
 from ...contracts.codec import unpack
 from ...contracts.errors import Corrupted
 from ...contracts.job import ENDED, JobState
+from ...contracts.lean import dataclass
 from ...contracts.names import home, is_id, partition_of
 from ...contracts.understood import understood
 from ..commands import SPENT, NewCheckpoint, Stamp

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.contract import State
 from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup, Conflict, ContractViolation, Corrupted, NotFound, ThreadBusy
+from ...contracts.lean import dataclass
 from ...contracts.names import is_id
 from ...contracts.options import JobOptions
 from ..book import Book

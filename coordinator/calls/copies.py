@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...contracts.errors import NotFound
+from ...contracts.lean import dataclass
 from ...contracts.names import home, mint
 from ..commands import Export, Find, Import, Name, NewCheckpoint, PutWrites, Restore, Timeline
 from ..commands.threads import LOOKED_AT

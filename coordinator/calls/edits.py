@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from ...contracts.alike import alike
 from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.codec import pack, unpack
 from ...contracts.errors import BadSetup
+from ...contracts.lean import dataclass
 from ..editing import check_edit, taken
 from ..parts.nodes import Base
 from ..paths import is_inside, put, root

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...contracts.bundle import BundleInfo
 from ...contracts.errors import Conflict, Corrupted, NotFound, Trimmed
 from ...contracts.event import IMPORTED
 from ...contracts.job import JobState
+from ...contracts.lean import dataclass
 from ...contracts.names import is_id
 from ..bundles.file import BundleWriter
 from ..bundles.records import (

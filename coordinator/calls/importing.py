@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...contracts.bundle import BundleInfo
 from ...contracts.errors import Conflict, Corrupted, NotFound
 from ...contracts.job import JobState
+from ...contracts.lean import dataclass
 from ...contracts.understood import understood
 from ..bundles.file import BundleReader
 from ..bundles.records import (

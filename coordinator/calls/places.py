@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import Corrupted
+from ...contracts.lean import dataclass
 from ..coded.codec import Codec
 from ..commands import Drop, Fence, Find, Freed, Places, Put, ReadSpans
 from ..parts.nodes import Base

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 
 from ...contracts import event as kinds
 from ...contracts.errors import Trimmed
+from ...contracts.lean import dataclass
 from ..commands import Events, Which
 from ..rows import EventRow
 from . import Call

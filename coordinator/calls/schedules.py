@@ -8,7 +8,7 @@ again makes no new job, because a job's key is name and time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import datetime
 from typing import Any, TypeVar, get_args
 
@@ -27,6 +27,7 @@ from ...contracts.errors import (
 )
 from ...contracts.guard import DEFAULT, Guard
 from ...contracts.job import OnBusy, Priority
+from ...contracts.lean import dataclass
 from ...contracts.options import SubmitOptions
 from ...contracts.schedule import CatchUp, Schedule
 from ...contracts.understood import understood

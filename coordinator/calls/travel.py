@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ...contracts.checkpoint import Checkpoint, CheckpointSummary
 from ...contracts.diff import Diff, diff
 from ...contracts.errors import BadSetup
+from ...contracts.lean import dataclass
 from ...contracts.names import is_id
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses

@@ -6,12 +6,13 @@ import base64
 import binascii
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from secrets import token_bytes
 from typing import Any
 from urllib.parse import urlsplit
 
 from ...contracts.errors import BadSetup, BatonpassError, NotFound
+from ...contracts.lean import dataclass
 from ...contracts.understood import understood
 from ...contracts.webhook import WebhookInfo
 from ..coded.codec import MissingKey, check_open

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ...contracts.lean import dataclass
 from ..parts.spans import Append
 from ..rows import Place
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ...contracts.lean import dataclass
 from ...contracts.nothing import nothing
 from ..rows import CheckpointRow, CommitLine, Fence
 from .base import Command, NewCheckpoint

@@ -5,8 +5,7 @@ Expired items are hidden, and freed by `Reap`. Items are ordered by their labels
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...contracts.lean import dataclass
 from ..items import ItemChange, ItemName, ItemNews, ItemPage, ItemRow, SpacePage
 from .base import Command
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ...contracts.job import OnBusy
+from ...contracts.lean import dataclass
 from ...contracts.nothing import nothing
 from ..rows import Delivery, Fence, JobRow, KeptJob, LaneRow
 from .base import Command, NewCheckpoint

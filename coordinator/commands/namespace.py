@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...contracts.lean import dataclass
 from ..rows import PauseRow
 from .base import Command
 

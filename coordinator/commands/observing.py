@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...contracts.lean import dataclass
 from ..rows import EventRow
 from .base import Command
 

@@ -8,8 +8,8 @@ has a checkpoint, and loses them with it. A checkpoint that is put where another
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ...contracts.lean import dataclass
 from ..parts.spans import Span
 from ..rows import CommitLine, Fence, PlaceRow, Write
 from .base import Command, NewCheckpoint

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...contracts.lean import dataclass
 from ..rows import Fence, StreamRow
 from .base import Command
 

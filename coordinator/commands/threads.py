@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...contracts.lean import dataclass
 from ..rows import CheckpointRow, CommitLine
 from .base import Command, NewCheckpoint
 

@@ -10,9 +10,8 @@ room.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...contracts import event as kinds
+from ...contracts.lean import dataclass
 from ..commands import Limits
 from ..records import Records
 from ..rows import NEVER, JobRow

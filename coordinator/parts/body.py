@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import msgpack
 
 from ...contracts.codec import pack, unpack
 from ...contracts.errors import Corrupted
+from ...contracts.lean import dataclass
 
 LIST, DICT, TEXT, BYTES, OTHER = "l", "d", "t", "b", "v"
 

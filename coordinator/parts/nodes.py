@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import Any, TypeAlias
 
 from xxhash import xxh3_128
 
 from ...contracts.codec import pack, unpack
+from ...contracts.lean import dataclass
 from .body import value_of
 from .spans import Span, cut
 

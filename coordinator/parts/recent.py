@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from ...contracts.lean import dataclass
 from .nodes import Base
 
 Spot = tuple[str, str, str]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from xxhash import xxh3_128
 
 from ...contracts.codec import pack
+from ...contracts.lean import dataclass
 from .body import value_of
 from .nodes import Branch, Inline, Node, Part, Path, parts
 from .spans import Span

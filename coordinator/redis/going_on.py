@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ...contracts.lean import dataclass
 from .. import commands as c
 from ..rows import PlaceRow
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from ...contracts.lean import dataclass
 from ...contracts.names import partition_of
 from .. import commands as c
 from ..rows import JobRow

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ...contracts.lean import dataclass
 from .. import commands as c
 from .failures import raise_first
 

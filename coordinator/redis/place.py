@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from ...contracts.errors import BadSetup
+from ...contracts.lean import dataclass
 from ...contracts.version import __version__
 from ..urls import without_secrets
 from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience

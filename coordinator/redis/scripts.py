@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from pathlib import Path
+
+from ...contracts.lean import dataclass
 
 _FOLDER = Path(__file__).with_name("lua")
 _USES = re.compile(r"^--@ uses (.+)$", re.MULTILINE)

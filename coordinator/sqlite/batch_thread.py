@@ -10,12 +10,12 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
+from ...contracts.lean import dataclass
 from ..shielded import shielded
 
 T = TypeVar("T")

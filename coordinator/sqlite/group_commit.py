@@ -11,9 +11,9 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
+from ...contracts.lean import dataclass
 from ..commands import Command
 from .disk import Disk
 from .handle import Handle

@@ -6,13 +6,13 @@ import os
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from anyio import CancelScope, sleep, to_thread
 
+from ...contracts.lean import dataclass
 from ..backup import Progress
 from ..bell import Bell
 from ..checkup import Examined, Load, Shares

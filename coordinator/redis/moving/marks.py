@@ -13,10 +13,11 @@ Then it replaces the marks that it read, and only those: what somebody has chang
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from secrets import token_hex
 
 from ....contracts.errors import Conflict
+from ....contracts.lean import dataclass
 from .side import Side
 
 
