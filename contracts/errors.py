@@ -198,7 +198,7 @@ class Ambiguous(BatonpassError):
 
 
 class Unanswered(BatonpassError):
-    """Nobody answered a question in time. `key` names its record."""
+    """Nobody answered a question in time. `key` names the record that a redrive is to ask again."""
 
     def __init__(self, message: str, *, key: str = "") -> None:
         super().__init__(message)

@@ -167,6 +167,34 @@ async def test_an_unanswered_job_is_a_dead_letter_and_asks_again_after_a_redrive
         assert (await job.result(timeout=DEADLINE)).text == "here"
 
 
+async def test_an_earlier_question_that_ended_the_job_is_asked_again_after_a_redrive() -> None:
+    """And again if nobody answers it then. What was asked after it keeps its answer."""
+    patience = SOON
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        first = missing = None
+        try:
+            first = await ctx.ask("anybody?", timeout=patience)
+        except bp.Unanswered as error:
+            missing = error
+        second = await ctx.ask("and you?", timeout=3600)
+        if missing:
+            raise ValueError("not approved") from missing
+        return Reply(text=f"{first}, {second}")
+
+    async with serving(only(agent, retries=1)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await coordinator.answer((await asked(coordinator, question="and you?")).id, "me")
+        for again in (SOON, 3600):
+            with pytest.raises(bp.JobFailed, match="not approved") as failed:
+                await job.result(timeout=DEADLINE)
+            assert failed.value.reason == "unanswered"
+            patience = again
+            await coordinator.redrive(job.id)
+        await coordinator.answer((await asked(coordinator, question="anybody?")).id, "here")
+        assert (await job.result(timeout=DEADLINE)).text == "here, me"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -20,6 +20,8 @@ from .effects import Act, Commit, Record
 from .steps import Pause, Steps
 
 _PREFIX = "unanswered/"
+# Of a question without an answer that ended the job, perhaps not the last one: a redrive asks it again.
+_AGAIN = "ask-again/"
 # How the agents of each framework ask.
 _OWN_WAYS = {
     "langgraph": "a node asks by interrupt(question)",
@@ -129,7 +131,7 @@ def asking(
     if recorded is not None:
         return _received(session, terms, recorded.result)
     try:
-        if session.journal.get(_PREFIX + full):
+        if session.journal.get(_PREFIX + full) and not session.journal.get(_AGAIN + full):
             raise _unanswered(session, full, question)
         if not steps.asking or steps.asking[0] != full or not _is_over(session):
             yield from _keeping(steps, session)
@@ -170,7 +172,7 @@ def _keeping(steps: Steps, session: LeaseSession) -> Generator[Act, Any, None]:
         if session.answer is not None:
             yield Commit(full, digest, session.answer.value)
         else:
-            yield Record({_PREFIX + full: digest or True})
+            yield Record({_PREFIX + full: digest or True, _AGAIN + full: None})
 
 
 def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:
@@ -178,4 +180,4 @@ def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:
 
 
 def _unanswered(session: LeaseSession, full: str, question: Any) -> Unanswered:
-    return Unanswered(f"nobody answered job {session.job_id} in time: it asked {question!r}", key=_PREFIX + full)
+    return Unanswered(f"nobody answered job {session.job_id} in time: it asked {question!r}", key=_AGAIN + full)

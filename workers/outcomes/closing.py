@@ -74,7 +74,7 @@ class Closing:
             if came_of is not None and came_of.key:
                 with suppress(OverBudget):  # raised after the write
                     # So that a redrive asks again, or makes the children again that failed.
-                    await session.arecord({came_of.key: None if isinstance(came_of, Unanswered) else True})
+                    await session.arecord({came_of.key: True})
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except Fenced as lost:
