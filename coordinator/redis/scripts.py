@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from copy import copy
 from functools import cache
 from hashlib import sha1
 from pathlib import Path
@@ -15,7 +17,7 @@ _USES = re.compile(r"^--@ uses (.+)$", re.MULTILINE)
 _DEFINITION = re.compile(r"^local function (\w+)\(.*?^end\n|^local (\w+) = [^\n]*\n", re.MULTILINE | re.DOTALL)
 # The scripts that run even while the namespace is being moved. All others ask lib/moved.lua first.
 UNASKED = frozenset(f"store/{name}" for name in ("fill", "mark", "ready", "ring", "witness", "workers"))
-_WORD, _FILLED = re.compile(r"\w+"), re.compile(r"^(?=.)", re.MULTILINE)
+_WORD, _CALL, _FILLED = re.compile(r"\w+"), re.compile(r"\b(\w+)\("), re.compile(r"^(?=.)", re.MULTILINE)
 _COMMENT = re.compile(r"^ *--[^\n]*\n", re.MULTILINE)
 
 
@@ -36,24 +38,11 @@ def script(name: str) -> Script:
     body = _read(operation)
     asked = [] if operation in UNASKED else ["moved"]
     libraries = dict.fromkeys(["base", *asked, *_used(body), *(_used(_read(more)) if more else ())])
-    definitions = _without_unused("\n".join(_read(f"lib/{library}") for library in libraries), body)
-    source = _nested(definitions, body) + body
+    source = _nested(_needed(libraries, body), body) + body
     return Script(name, source, sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 
-def _without_unused(definitions: str, body: str) -> str:
-    """The definitions that a script needs. A definition can only use earlier ones."""
-    definitions = _COMMENT.sub("", definitions)
-    rest, kept = definitions, body
-    for found in reversed(list(_DEFINITION.finditer(definitions))):
-        rest, between = definitions[: found.start()], rest[found.end() :]
-        kept = between + kept
-        if re.search(rf"\b{found[1]}\(" if found[1] else rf"\b{found[2]}\b", kept):
-            kept = found[0] + kept
-    return (rest + kept).removesuffix(body)
-
-
-@dataclass
+@dataclass(eq=False)
 class _Piece:
     """A definition of a library, with its name, or code between definitions (name '')."""
 
@@ -62,7 +51,8 @@ class _Piece:
     is_function: bool = False
 
     def __post_init__(self) -> None:
-        self.words = set(_WORD.findall(self.text))
+        self.words = frozenset(_WORD.findall(self.text))
+        self.calls = frozenset(_CALL.findall(self.text))
 
     def take_in(self, other: _Piece) -> None:
         head, rest = self.text.split("\n", 1)
@@ -70,10 +60,21 @@ class _Piece:
         self.words |= other.words
 
 
-def _nested(definitions: str, body: str) -> str:
+def _needed(libraries: Iterable[str], body: str) -> list[_Piece]:
+    """Copies of the libraries' definitions that a script needs. A definition can only use earlier ones."""
+    words, calls, kept = {*_WORD.findall(body)}, {*_CALL.findall(body)}, list[_Piece]()
+    for piece in reversed([piece for library in libraries for piece in _library(library)]):
+        if not piece.name or piece.name in (calls if piece.is_function else words):
+            words |= piece.words
+            calls |= piece.calls
+            kept.append(copy(piece))
+    return kept[::-1]
+
+
+def _nested(pieces: list[_Piece], body: str) -> str:
     """The same definitions, but a function that only one other function uses is moved into that, where it is only made
     when needed. (Not into the operation's own functions, which may run for each of many things.)"""
-    pieces, used = _pieces(definitions), set(_WORD.findall(body))
+    used = set(_WORD.findall(body))
     for_many = {word for piece in _pieces(body) if piece.is_function for word in piece.words}
     for piece in reversed(pieces):
         if piece.name in for_many:
@@ -90,12 +91,17 @@ def _nested(definitions: str, body: str) -> str:
     return "".join(piece.text for piece in pieces)
 
 
+@cache
+def _library(name: str) -> list[_Piece]:
+    return _pieces(_COMMENT.sub("", _read(f"lib/{name}") + "\n"))
+
+
 def _pieces(code: str) -> list[_Piece]:
     pieces, at = list[_Piece](), 0
     for found in _DEFINITION.finditer(code):
         pieces += [_Piece("", code[at : found.start()]), _Piece(found[1] or found[2], found[0], bool(found[1]))]
         at = found.end()
-    return [*pieces, _Piece("", code[at:])]
+    return [each for each in (*pieces, _Piece("", code[at:])) if each.text]
 
 
 def _used(body: str) -> list[str]:

@@ -151,10 +151,7 @@ class RedisHarness:
 
     def keys(self) -> Iterator[str]:
         """All keys that the store made."""
-        for key in self.server.scan_iter(match=f"bp:{{{self.own}*", count=1000):
-            name = key.decode()
-            if not name.endswith((":clock", ":log")):
-                yield name
+        return keys_of(self.server, self.own)
 
     def _pass_time(self, milliseconds: int) -> None:
         keys = list(self.keys())
@@ -203,6 +200,24 @@ class RedisHarness:
         """Remove what was kept, and let go of the server."""
         self.clear()
         self.server.close()
+
+
+def keys_of(server: Any, own: str) -> Iterator[str]:
+    """All keys that stores of a harness made, or with "" of any harness."""
+    for key in server.scan_iter(match=f"bp:{{{own}*", count=1000):
+        name = key.decode()
+        if not name.endswith((":clock", ":log")):
+            yield name
+
+
+def dumps(server: Any, harnesses: Mapping[str, RedisHarness]) -> dict[str, dict[str, object]]:
+    """What each of many harnesses of one server keeps. (For itself, each would look through the keys of all.)"""
+    names = {harness.own: name for name, harness in harnesses.items()}
+    found: dict[str, dict[str, object]] = {name: {} for name in harnesses}
+    for key, value in contents(server, list(keys_of(server, ""))).items():
+        if owner := names.get(key.partition("{")[2].partition("-")[0] + "-"):
+            found[owner][key] = value
+    return found
 
 
 def change_record(part: str, whole: bytes, change: Callable[[bytes], bytes]) -> bytes:
