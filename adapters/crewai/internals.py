@@ -1,8 +1,5 @@
 """Internals: the private parts of CrewAI that we use, all in this file, each with its reason. Checked with crewai
-1.15.6 and 1.15.30.
-
-Public parts (hooks, providers, fields) are used where they are needed.
-"""
+1.15.6 and 1.15.30. Public parts (hooks, providers, fields) are used where they are needed."""
 
 from __future__ import annotations
 
@@ -133,9 +130,13 @@ def release(made: Any) -> None:
 
 
 def text_of(task: Any) -> str:
-    """A task's description before inputs were filled in. If the crew has run before, the public one has other
-    inputs."""
+    """A task's description before inputs were filled in. After a run of the crew, the public one has that run's."""
     return str(task._original_description or task.description)
+
+
+def role_of(task: Any) -> str:
+    """The role of a task's agent before inputs were filled in. Empty if a manager chooses the agent."""
+    return "" if task.agent is None else str(task.agent._original_role or task.agent.role)
 
 
 class _NoLog:
@@ -169,8 +170,8 @@ def restore(flow: Any) -> None:
 
 
 def watch_providers(feedback: Callable[[Any], Any], asked: Callable[[Any], Any]) -> None:
-    """Replace every flow's providers, of feedback and of what `ask()` returns, by what these return for them. Once in
-    each process. For flows that a job's own flow makes and runs there is no other way."""
+    """Replace every flow's providers, of feedback and of what `ask()` returns, by what these return for them. Once for
+    each process: there is no other way for flows that a job's own flow makes and runs."""
     if _WATCHED in vars(Flow):
         return
     setattr(Flow, _WATCHED, True)

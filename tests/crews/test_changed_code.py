@@ -13,6 +13,7 @@ from crewai.tools import tool
 import batonpass as bp
 from batonpass.adapters.crewai.calls.steps import Steps
 from batonpass.adapters.crewai.calls.stop import Stop
+from batonpass.adapters.crewai.identities import Clues, Identities
 from batonpass.testing import serving
 
 from ..apps.crewai_app import Small, Topic
@@ -204,11 +205,24 @@ async def test_callbacks_of_a_task_with_another_text_are_not_repeated(crews: Cre
     assert called == ["out of day"]
 
 
-def test_records_of_the_release_before_are_read() -> None:
-    """They have a role in place of a title."""
-    session: Any = SimpleNamespace(
-        journal={"crew/0": [0, "old#0", "p", ["plain", 1], "writer", {}]}, check=lambda: None
-    )
-    steps = Steps(session, Stop(session), lambda place: False, {"new#0": "writer"})
-    assert steps.places() == {"old#0"}
+def test_records_of_the_releases_before_are_read(crews: Crews) -> None:
+    """One had a role in place of clues, one a title."""
+    task = crews.task("writer")
+    records = [
+        [0, "old#0", "p", ["plain", 1], "writer", {}],
+        [1, "older#0", "p", ["plain", 2], {"title": "writer"}, {}],
+    ]
+    journal = {f"crew/{slot}": record for slot, record in enumerate(records)}
+    session: Any = SimpleNamespace(journal=journal, check=lambda: None)
+    identities = Identities([task])
+    steps = Steps(session, Stop(session), lambda place: False, identities)
+    assert steps.places() == {"old#0", identities.places[id(task)]}
     assert steps.at_present("old#0 p#0") == "old#0 p#0"
+
+
+def test_outputs_of_the_release_before_are_found(crews: Crews) -> None:
+    """It had only their texts, as digests, and titles."""
+    tasks = [crews.task("a"), crews.task("b")]
+    here = Identities(tasks)
+    saved: dict[str, Clues] = {f"{tasks[0].key}#0": {"title": "x"}, "other#0": {"title": "b"}, "gone#0": {"title": "c"}}
+    assert list(here.present(saved).values()) == [here.places[id(task)] for task in tasks]

@@ -5,15 +5,14 @@ says where it was made (in a task, or a flow's method call), with a digest of wh
 remaining record of its place with its digest, whatever order parallel calls run in. Records of a finished place are no
 longer needed. Their keys are reused, so that a long job keeps no more records than its longest places have.
 
-A task's place is a digest of its text. Its records also have its title, by which they are found once the text is
-another one.
+The records of a task also have its clues, by which they are found once new code has changed the task.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,9 +25,10 @@ from pydantic_core import to_json
 
 from ....contracts.raised import chain
 from ....coordinator.session import Session
+from ..identities import Clues, Identities
 from .stop import Stop
 
-_PREFIX, _TITLE = "crew/", "title"
+_PREFIX = "crew/"
 
 # How a tool's answer says that the tool failed: by raising, or by returning so.
 REFUSED, REPORTED = "error", "failure"
@@ -38,7 +38,7 @@ _UNFIT = (ValueError, LookupError, TypeError, AttributeError)
 
 # What a model call adds to CrewAI's own counters (numbers of calls and tokens).
 Usage = dict[str, int]
-Record = tuple[int, str, str, list[Any], Usage | None]
+Record = tuple[int, str, str, list[Any], Clues | None, Usage | None]
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,14 @@ class Call:
 
 
 class Steps:
-    """The records of one delivery. `done` says whether a place is already finished, `titles` are those of the places
-    that are tasks."""
+    """The records of one delivery. `done` says whether a place is already finished, `tasks` which places are tasks."""
 
     def __init__(
-        self, session: Session, stop: Stop, done: Callable[[str], bool], titles: Mapping[str, str] | None = None
+        self, session: Session, stop: Stop, done: Callable[[str], bool], tasks: Identities | None = None
     ) -> None:
         self.stop = stop
         self._session = session
-        self._titles = titles or {}
+        self._tasks = tasks or Identities()
         self._moved: dict[str, str] = {}  # places that are gone, and where their tasks are now
         self._lock = threading.Lock()
         self._left: dict[tuple[str, str], deque[list[Any]]] = defaultdict(deque)
@@ -78,29 +77,27 @@ class Steps:
         journal = self._session.journal.items()
         kept = {int(key.removeprefix(_PREFIX)): record for key, record in journal if key.startswith(_PREFIX)}
         self._next = max(kept, default=-1) + 1
-        records = {slot: self._at_present(*record) for slot, record in kept.items() if record is not None}
-        records = {slot: record for slot, record in records.items() if not done(record[1])}
+        records: dict[int, Record] = {slot: record for slot, record in kept.items() if record is not None}
+        clues = {place: of for _, place, _, _, of, _ in records.values() if isinstance(of, dict)}
+        self._moved = {place: now for place, now in self._tasks.present(clues).items() if now != place}
+        records = {slot: record for slot, record in records.items() if not done(self._now(record[1]))}
         self._free = [slot for slot in kept if slot not in records]
-        for slot, (seq, place, path, answer, usage) in sorted(records.items(), key=lambda item: item[1][0]):
+        for slot, (seq, place, path, answer, _, usage) in sorted(records.items(), key=lambda item: item[1][0]):
             self._seq = seq + 1
-            self._left[place, path].append([answer, usage])
-            self._slots[place][slot] = _voidable(answer, usage)
+            self._left[self._now(place), path].append([answer, usage])
+            self._slots[self._now(place)][slot] = _voidable(answer, usage)
 
-    def _at_present(self, seq: int, place: str, path: str, answer: list[Any], of: Any, usage: Usage | None) -> Record:
-        """A record, of the place where its task is now. An older release had a role in place of `of`."""
-        if place not in self._titles and isinstance(of, dict):
-            now = next((now for now, title in self._titles.items() if title == of[_TITLE]), place)
-            self._moved[place] = now
-        return seq, self._moved.get(place, place), path, answer, usage
+    def _now(self, place: str) -> str:
+        return self._moved.get(place, place)
 
     def is_moved(self, place: str) -> bool:
-        """Whether a place has records of a task that had another text."""
+        """Whether a place has records of a task that new code has changed."""
         return place in self._moved.values()
 
     def at_present(self, call: str) -> str:
         """The name of a call ("place path") that an earlier delivery has made, as it would be made now."""
         place, _, path = call.rpartition(" ")
-        return f"{self._moved.get(place, place)} {path}"
+        return f"{self._now(place)} {path}"
 
     def places(self) -> set[str]:
         """The unfinished places of which an earlier delivery has left records."""
@@ -165,8 +162,7 @@ class Steps:
             seq, self._seq = self._seq, self._seq + 1
             self._slots[call.place][slot] = _voidable(answer, usage)
         with self.stop.on_error():
-            path, title = call.path.rpartition("#")[0], self._titles.get(call.place)
-            of = None if title is None else {_TITLE: title}
+            path, of = call.path.rpartition("#")[0], self._tasks.clues.get(call.place)
             self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, of, usage]})
 
     def used(self, call: Call, model: Any, usage: Usage) -> None:

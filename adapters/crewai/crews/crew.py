@@ -24,6 +24,7 @@ from .. import internals
 from ..calls.hooks import Hooks, hooks
 from ..calls.steps import Steps, Usage
 from ..calls.stop import Stop
+from ..identities import TITLE, Identities
 from ..people.terminal import no_terminal
 from ..saved import VERSION, bookkeeping, fitting
 from ..transcript.saved import Telling
@@ -34,15 +35,14 @@ from .expected_output import expect
 from .outputs import Dumped, dump_output, is_savable, load_output
 
 _log = logging.getLogger("batonpass.crewai")
-_TITLE = 60
 _CALLED = "crew-called/"
+_CLUES = "clues"
 
 
 class CrewRun:
     """One delivery of a job, run by a crew.
 
-    A task is identified by its `key` (a digest of its description and expected output, before the inputs are filled in)
-    and its number among equal ones, or by its title if its text has changed.
+    What is saved of a task is for the same task of new code, as `Identities` tells.
     """
 
     def __init__(self, crew: Crew, agent: Agent[Any], session: Session, stop: Stop) -> None:
@@ -51,8 +51,8 @@ class CrewRun:
         self._session = session
         self._stop = stop
         self._lock = threading.Lock()
-        self._keys = dict(zip(map(id, crew.tasks), _keys(crew.tasks), strict=True))
-        self._titles = dict(zip(map(id, crew.tasks), _titles(crew.tasks), strict=True))
+        self._identities = Identities(crew.tasks)
+        self._keys, self._titles = self._identities.places, self._identities.titles
         self._outputs: dict[int, TaskOutput] = {}
         self._saved: dict[int, Dumped] = {}
         self._as_before: set[int] = set()  # tasks whose output is saved as it was before their callbacks
@@ -65,8 +65,7 @@ class CrewRun:
             self._restore(session.checkpoint.state["tasks"], native["outputs"])
             load_caches(crew, native.get("caches", []))
         finished = {self._keys[task] for task in self._outputs}
-        titles = {self._keys[task]: title for task, title in self._titles.items()}
-        self._steps = Steps(session, stop, finished.__contains__, titles)
+        self._steps = Steps(session, stop, finished.__contains__, self._identities)
 
     async def run(self, inputs: dict[str, Any]) -> Any:
         """What `crew.kickoff(inputs)` returns. Runs in a thread. If the run is cancelled, the thread is left behind,
@@ -217,43 +216,25 @@ class CrewRun:
                 self._saved[id(task)] = dump_output(task, self._outputs[id(task)], title)
             state[title], own = self._saved[id(task)]
             ours = {"task": title, "usage": self._spent.get(id(task), {}), "called": id(task) in self._called}
-            native[self._keys[id(task)]] = own | ours
+            place = self._keys[id(task)]
+            native[place] = own | ours | {_CLUES: self._identities.clues[place]}
         kept: dict[str, Any] = {"v": VERSION, "outputs": native}
         if any(caches := dump_caches(self._crew)):
             kept["caches"] = caches
         return Snapshot(step=step, state={"tasks": state}, framework="crewai", native=kept)
 
     def _restore(self, state: Mapping[str, Any], native: Mapping[str, Any]) -> None:
-        by_key = {self._keys[id(task)]: task for task in self._crew.tasks}
-        by_title = {self._titles[id(task)]: task for task in self._crew.tasks if self._keys[id(task)] not in native}
+        tasks = {self._keys[id(task)]: task for task in self._crew.tasks}
+        clues = {place: saved.get(_CLUES) or {TITLE: saved["task"]} for place, saved in native.items()}
+        now = self._identities.present(clues)
         present = Present(self._agent)
-        for key, saved in native.items():
-            task = by_key.get(key) or by_title.get(saved["task"])
-            if task is None:
+        for place, saved in native.items():
+            if place not in now:
                 self._gone.append(saved["task"])
                 continue
+            task = tasks[now[place]]
             with fitting(f"the output of task {saved['task']!r}"):
                 self._outputs[id(task)] = load_output(task, state[saved["task"]], saved, present)
                 self._spent[id(task)] = saved.get("usage", {})
-            if saved.get("called") or _CALLED + key in self._session.journal:
+            if saved.get("called") or _CALLED + place in self._session.journal:
                 self._called.add(id(task))
-
-
-def _keys(tasks: list[Task]) -> list[str]:
-    seen: Counter[str] = Counter()
-    keys: list[str] = []
-    for task in tasks:
-        keys.append(f"{task.key}#{seen[task.key]}")
-        seen[task.key] += 1
-    return keys
-
-
-def _titles(tasks: list[Task]) -> list[str]:
-    """The tasks' names, or the beginnings of their descriptions. Equal ones are numbered."""
-    plain = [task.name or internals.text_of(task).strip().partition("\n")[0][:_TITLE] or "task" for task in tasks]
-    seen: Counter[str] = Counter()
-    titles: list[str] = []
-    for title in plain:
-        seen[title] += 1
-        titles.append(title if seen[title] == 1 else f"{title} ({seen[title]})")
-    return titles

@@ -1,0 +1,84 @@
+"""Identities: which of a crew's tasks is which, also after new code has changed, added or dropped some."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from itertools import count
+from typing import Any
+
+from pydantic_core import to_json
+
+from . import internals
+
+_NAME_LENGTH = 60
+_TEXT, _NAME, TITLE = "text", "name", "title"
+
+# By what a task is found once it is not quite the same any more: its text (a digest) and its name. None if another task
+# of its crew had the same, which it must not be taken for.
+Clues = dict[str, str | None]
+
+
+class Identities:
+    """The identities of a crew's tasks. A task's place is made of its name, its text (description and expected output,
+    before the inputs are filled in), the role of its agent, and its number among those which are equal in all of this.
+    """
+
+    def __init__(self, tasks: Iterable[Any] = ()) -> None:
+        all_of_them = list(tasks)
+        names, texts = [_name(task) for task in all_of_them], [str(task.key) for task in all_of_them]
+        whole = [_digest(each) for each in zip(names, texts, map(internals.role_of, all_of_them), strict=True)]
+        ids = list(map(id, all_of_them))
+        self.places = dict(zip(ids, _numbered(whole), strict=True))
+        self.titles = dict(zip(ids, _titles(names), strict=True))
+        unique = zip(_unique(texts), _unique(names), strict=True)
+        clues: Iterable[Clues] = ({_TEXT: text, _NAME: name} for text, name in unique)
+        self.clues = dict(zip(self.places.values(), clues, strict=True))
+
+    def present(self, saved: Mapping[str, Clues]) -> dict[str, str]:
+        """Where tasks are now, by the places at which an earlier delivery saved something, with their clues. Without
+        those that are gone. What has the same text is the same task, rather than what has the same name."""
+        found = {place: place for place in saved if place in self.clues}
+        for clue in (_TEXT, _NAME):
+            by_text = set(found.values()) - found.keys()
+            now = {clues[clue]: place for place, clues in self.clues.items() if clues[clue] and place not in by_text}
+            left = {place: _clues(place, of)[clue] for place, of in saved.items() if place not in found}
+            found |= {place: now[value] for place, value in left.items() if value in now}
+        return found
+
+
+def _name(task: Any) -> str:
+    return task.name or internals.text_of(task).strip().partition("\n")[0][:_NAME_LENGTH] or "task"
+
+
+def _clues(place: str, of: Clues) -> Clues:
+    """Clues that were saved. An older release had only the title, and a digest of the text in the place."""
+    return {_TEXT: place.partition("#")[0], _NAME: of[TITLE]} if TITLE in of else of
+
+
+def _digest(values: Any) -> str:
+    return blake2b(to_json(values), digest_size=16).hexdigest()
+
+
+def _numbered(digests: list[str]) -> list[str]:
+    seen: Counter[str] = Counter()
+    places: list[str] = []
+    for digest in digests:
+        places.append(f"{digest}#{seen[digest]}")
+        seen[digest] += 1
+    return places
+
+
+def _titles(names: list[str]) -> list[str]:
+    """The names, with numbers at those that an earlier task has. No two titles are the same."""
+    titles: list[str] = []
+    for name in names:
+        numbered = (f"{name} ({number})" for number in count(2))
+        titles.append(name if name not in titles else next(new for new in numbered if new not in {*names, *titles}))
+    return titles
+
+
+def _unique(values: list[str]) -> list[str | None]:
+    seen = Counter(values)
+    return [value if seen[value] == 1 else None for value in values]
