@@ -23,12 +23,15 @@ Clues = dict[str, str | None]
 class Identities:
     """The identities of a crew's tasks. A task's place is made of its name, its text (description and expected output,
     before the inputs are filled in), the role of its agent, and its number among those which are equal in all of this.
+
+    If they are `managed`, the manager is the agent of all, though CrewAI sets it only as they run.
     """
 
-    def __init__(self, tasks: Iterable[Any] = ()) -> None:
+    def __init__(self, tasks: Iterable[Any] = (), *, managed: bool = False) -> None:
         all_of_them = list(tasks)
         names, texts = [_name(task) for task in all_of_them], [str(task.key) for task in all_of_them]
-        whole = [_digest(each) for each in zip(names, texts, map(internals.role_of, all_of_them), strict=True)]
+        roles = ["" if managed or task.agent is None else internals.role_of(task.agent) for task in all_of_them]
+        whole = [_digest(each) for each in zip(names, texts, roles, strict=True)]
         ids = list(map(id, all_of_them))
         self.places = dict(zip(ids, _numbered(whole), strict=True))
         self.titles = dict(zip(ids, _titles(names), strict=True))

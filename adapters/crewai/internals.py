@@ -134,9 +134,9 @@ def text_of(task: Any) -> str:
     return str(task._original_description or task.description)
 
 
-def role_of(task: Any) -> str:
-    """The role of a task's agent before inputs were filled in. Empty if a manager chooses the agent."""
-    return "" if task.agent is None else str(task.agent._original_role or task.agent.role)
+def role_of(agent: Any) -> str:
+    """An agent's role before inputs were filled in."""
+    return str(agent._original_role or agent.role)
 
 
 class _NoLog:

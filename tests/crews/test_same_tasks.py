@@ -142,6 +142,15 @@ async def test_a_finished_task_keeps_its_own_output(before: list[Plan], after: l
     ]
 
 
+@pytest.mark.parametrize("managed", [True, False])
+def test_the_agent_counts_unless_a_manager_runs_all(managed: bool) -> None:
+    """CrewAI makes the manager a task's agent when the task runs."""
+    before, after = ([task_of(plan, []) for plan in (A, A)] for _ in range(2))
+    before[0].agent = before[1].agent = None
+    same = Identities(before, managed=managed).clues.keys() == Identities(after, managed=managed).clues.keys()
+    assert same is managed
+
+
 async def test_a_name_may_look_like_a_numbered_one() -> None:
     """Outputs are saved by titles."""
     plans = [X, Y, Plan("day (2)", "on sunday"), STOP]

@@ -16,7 +16,8 @@ from ....contracts.codec import pack
 from ....contracts.errors import Unserializable
 from .. import internals
 from ..values.values import plain, revive
-from .steps import Call, Steps, Usage, current
+from .costs import Usage
+from .steps import Call, Steps, current
 from .stop_iteration import without_stop_iteration
 
 _log = logging.getLogger("batonpass.crewai")

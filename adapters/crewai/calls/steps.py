@@ -16,9 +16,9 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from crewai.hooks.dispatch import HookAborted, InterceptionPoint
 from pydantic_core import to_json
@@ -26,6 +26,7 @@ from pydantic_core import to_json
 from ....contracts.raised import chain
 from ....coordinator.session import Session
 from ..identities import Clues, Identities
+from .costs import Costs, Usage, UsageByPlace
 from .stop import Stop
 
 _PREFIX = "crew/"
@@ -36,9 +37,9 @@ REFUSED, REPORTED = "error", "failure"
 # Errors of a method that can't use an answer: it is not JSON, lacks a field, or is feedback without an outcome.
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError)
 
-# What a model call adds to CrewAI's own counters (numbers of calls and tokens).
-Usage = dict[str, int]
-Record = tuple[int, str, str, list[Any], Clues | None, Usage | None]
+# Where it was made in the order of all, its place and path, the answer, a task's clues, what the model call itself has
+# used, and, if there are any, what the calls inside it have cost.
+Record = list[Any]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,15 @@ class Call:
     path: str
     answer: Any = None
     usage: Usage | None = None
+    inside: Costs = field(default_factory=dict[str, Usage])
+
+
+class Where(NamedTuple):
+    """Where in the steps code is: the place, the call that it is part of, and the costs of all calls around it."""
+
+    place: str = ""
+    path: str = ""
+    within: tuple[Costs, ...] = ()
 
 
 class Steps:
@@ -58,6 +68,7 @@ class Steps:
         self, session: Session, stop: Stop, done: Callable[[str], bool], tasks: Identities | None = None
     ) -> None:
         self.stop = stop
+        self.costs = UsageByPlace()
         self._session = session
         self._tasks = tasks or Identities()
         self._moved: dict[str, str] = {}  # places that are gone, and where their tasks are now
@@ -69,7 +80,6 @@ class Steps:
         self._begun: Counter[tuple[str, str]] = Counter()
         self._running: Counter[str] = Counter()
         self._promised: dict[str, list[Future[Any]]] = defaultdict(list)
-        self._usage: dict[str, list[tuple[Any, Usage]]] = defaultdict(list)
         self._raised: BaseException | None = None
         self._load(done)
 
@@ -78,13 +88,13 @@ class Steps:
         kept = {int(key.removeprefix(_PREFIX)): record for key, record in journal if key.startswith(_PREFIX)}
         self._next = max(kept, default=-1) + 1
         records: dict[int, Record] = {slot: record for slot, record in kept.items() if record is not None}
-        clues = {place: of for _, place, _, _, of, _ in records.values() if isinstance(of, dict)}
+        clues: dict[str, Clues] = {place: of for _, place, _, _, of, *_ in records.values() if isinstance(of, dict)}
         self._moved = {place: now for place, now in self._tasks.present(clues).items() if now != place}
         records = {slot: record for slot, record in records.items() if not done(self._now(record[1]))}
         self._free = [slot for slot in kept if slot not in records]
-        for slot, (seq, place, path, answer, _, usage) in sorted(records.items(), key=lambda item: item[1][0]):
+        for slot, (seq, place, path, answer, _, usage, *inside) in sorted(records.items(), key=lambda item: item[1][0]):
             self._seq = seq + 1
-            self._left[self._now(place), path].append([answer, usage])
+            self._left[self._now(place), path].append([answer, usage, *inside])
             self._slots[self._now(place)][slot] = _voidable(answer, usage)
 
     def _now(self, place: str) -> str:
@@ -108,18 +118,24 @@ class Steps:
 
         def begun(step: Any) -> None:
             if step.kind == "task":
-                self._running[_where.get()[0]] += 1
+                self._running[_where.get().place] += 1
 
         def finished(step: Any) -> None:
             if step.kind == "task":
-                self._running[_where.get()[0]] -= 1
+                self._running[_where.get().place] -= 1
 
         return {InterceptionPoint.PRE_STEP: [begun], InterceptionPoint.POST_STEP: [finished]}
+
+    def meet(self, step: Any) -> None:
+        """Before a task: know the agents of its crew, unless a call runs that crew."""
+        place, path, _ = _where.get()
+        if step.kind == "task" and not path:
+            self.costs.know(place, [*getattr(step.agent.crew, "agents", ()), step.agent])
 
     def enter(self, place: str) -> None:
         """From now on, this context's calls belong to this place."""
         current.set(self)
-        _where.set((place, ""))
+        _where.set(Where(place))
 
     def begin(self, *request: Any) -> Call:
         """A call in the current place. It is the same as a recorded one if the request is.
@@ -128,19 +144,21 @@ class Steps:
         plan, and lets the agent continue.
         """
         self.stop.check()
-        place, path = _where.get()
+        place, path, within = _where.get()
         digest = _digest([path, *request])
         with self._lock:
             left = self._left.get((place, digest))
-            answer, usage = left.popleft() if left else (None, None)
+            answer, usage, *inside = left.popleft() if left else (None, None)
             number = self._begun[place, digest]
             self._begun[place, digest] += 1
+        for costs in inside:
+            self.costs.repeat(place, costs, within)
         return Call(place, f"{digest}#{number}", answer, usage)
 
     @contextmanager
     def within(self, call: Call) -> Generator[None]:
         """Around a call: calls inside it belong to it."""
-        token = _where.set((call.place, call.path))
+        token = _where.set(Where(call.place, call.path, (*_where.get().within, call.inside)))
         try:
             yield
         finally:
@@ -163,12 +181,12 @@ class Steps:
             self._slots[call.place][slot] = _voidable(answer, usage)
         with self.stop.on_error():
             path, of = call.path.rpartition("#")[0], self._tasks.clues.get(call.place)
-            self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, of, usage]})
+            inside = [call.inside] if call.inside else []
+            self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, of, usage, *inside]})
 
     def used(self, call: Call, model: Any, usage: Usage) -> None:
         """Note what a call of a model cost, now or before the crash."""
-        with self._lock:
-            self._usage[call.place].append((model, usage))
+        self.costs.note(call.place, model, usage, _where.get().within)
 
     def spend(self, usage: Usage) -> None:
         """Count what a model call has just used towards the job's budget."""
@@ -179,15 +197,10 @@ class Steps:
         with self.stop.on_error():
             self._session.emit([{**part, "lease": self._session.token}])
 
-    def cost(self, place: str) -> list[tuple[Any, Usage]]:
-        """What the model calls of a place cost, each with its model."""
-        with self._lock:
-            return self._usage.pop(place, [])
-
     def promise(self, written: Future[Any]) -> None:
         """Note that something of the current place is written in the background."""
         with self._lock:
-            self._promised[_where.get()[0]].append(written)
+            self._promised[_where.get().place].append(written)
 
     def settle(self, place: str) -> None:
         """Wait until what a place writes in the background is written, or has failed."""
@@ -199,7 +212,7 @@ class Steps:
         """Free the records of a place that has been saved as finished."""
         with self._lock:
             self._free += self._slots.pop(place, {})
-            self._usage.pop(place, None)
+        self.costs.take(place)
 
     def raised(self, error: BaseException) -> None:
         """Note that a model call raised this."""
@@ -235,6 +248,8 @@ def _digest(request: list[Any]) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-# The steps that this code belongs to, and where in them it is: the place, and the call that it is part of.
+_AT_THE_TOP = Where()
+
+# The steps that this code belongs to, and where in them it is.
 current: ContextVar[Steps | None] = ContextVar("batonpass_crewai_steps", default=None)
-_where: ContextVar[tuple[str, str]] = ContextVar("batonpass_crewai_where", default=("", ""))
+_where: ContextVar[Where] = ContextVar("batonpass_crewai_where", default=_AT_THE_TOP)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
 from anyio import to_thread
-from crewai import Crew, Task, TaskOutput
+from crewai import Crew, Process, Task, TaskOutput
 from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
 
 from ....contracts.agent import Agent
@@ -21,8 +20,9 @@ from ....contracts.errors import BadSetup
 from ....contracts.raised import placed
 from ....coordinator.session import Session
 from .. import internals
+from ..calls.costs import Costs, sums
 from ..calls.hooks import Hooks, hooks
-from ..calls.steps import Steps, Usage
+from ..calls.steps import Steps
 from ..calls.stop import Stop
 from ..identities import TITLE, Identities
 from ..people.terminal import no_terminal
@@ -51,7 +51,7 @@ class CrewRun:
         self._session = session
         self._stop = stop
         self._lock = threading.Lock()
-        self._identities = Identities(crew.tasks)
+        self._identities = Identities(crew.tasks, managed=crew.process == Process.hierarchical)
         self._keys, self._titles = self._identities.places, self._identities.titles
         self._outputs: dict[int, TaskOutput] = {}
         self._saved: dict[int, Dumped] = {}
@@ -59,7 +59,7 @@ class CrewRun:
         self._called: set[int] = set()
         self._gone: list[str] = []
         self._telling = Telling(session.inherited) if session.inherited else None
-        self._spent: dict[int, dict[str, Usage]] = {}
+        self._spent: dict[int, Costs] = {}
         native = bookkeeping(session, "outputs")
         if session.checkpoint is not None:
             self._restore(session.checkpoint.state["tasks"], native["outputs"])
@@ -113,7 +113,9 @@ class CrewRun:
             )
         self._crew.stream = False  # nobody reads the stream, and without a reader a streaming crew does not run
         internals.drop_output_log(self._crew)
+        agents = [*self._crew.agents, *filter(None, [self._crew.manager_agent])]
         for task in self._crew.tasks:
+            self._steps.costs.know(self._keys[id(task)], agents)
             keep_decision(task, self._steps, self._keys[id(task)], finished=id(task) in self._outputs)
             if id(task) in self._outputs:
                 internals.finish(task, self._outputs[id(task)], partial(self._reached, task))
@@ -138,6 +140,7 @@ class CrewRun:
     def _begun(self, step: Any) -> None:
         if id(step.task) in self._keys:
             self._steps.enter(self._keys[id(step.task)])
+            self._steps.meet(step)
 
     @contextmanager
     def _around(self, task: Task) -> Generator[None]:
@@ -149,9 +152,12 @@ class CrewRun:
     def _followed(self, task: Task) -> None:
         """Record that a task's callbacks were called: they may have effects, so a restart must not repeat them. What
         they have changed is saved with that."""
-        called, title = {_CALLED + self._keys[id(task)]: True}, self._titles[id(task)]
+        place, title = self._keys[id(task)], self._titles[id(task)]
         with self._lock, self._stop.on_error():
+            costs = self._steps.costs.take(place)
+            self._spent[id(task)] = sums(self._spent[id(task)], costs)
             self._called.add(id(task))
+            called = {_CALLED + place: costs or True}
             if is_savable(task, self._outputs[id(task)], title):
                 self._as_before.discard(id(task))
             else:
@@ -166,21 +172,23 @@ class CrewRun:
                 self._session.record(called)
             else:
                 self._session.save(snapshot, records=called)
+        self._steps.forget(place)
 
     def _warn(self, message: str, title: str) -> None:
         _log.warning(f"job %s of agent %r: {message}", self._session.job_id, self._session.agent, title)
 
     def _reached(self, task: Task, agent: Any) -> None:
-        """Called in place of a finished task: call its callbacks if a crash prevented that, and count what it cost."""
+        """Called in place of a finished task: count what it cost, and call its callbacks if a crash prevented that."""
+        place = self._keys[id(task)]
+        for role, usage in self._spent[id(task)].items():
+            internals.add_usage(self._steps.costs.model(place, role) or agent.llm, usage)
         if internals.has_afters(task, self._crew) and id(task) not in self._called:
             with self._lock, self._stop.on_error():
                 self._snapshot("")  # to know what they change
                 self._as_before.add(id(task))
+            self._steps.enter(place)
             internals.run_afters(task, self._crew, self._outputs[id(task)])
             self._followed(task)
-        agents = {each.role: each for each in (*self._crew.agents, agent)}
-        for role, usage in self._spent.get(id(task), {}).items():
-            internals.add_usage(agents.get(role, agent).llm, usage)
 
     def _finished(self, step: Any) -> None:
         """Called after a task and its guardrails, before its callbacks. Ignores the tasks of crews that a tool runs."""
@@ -191,21 +199,11 @@ class CrewRun:
         self._stop.check()
         with self._lock, self._stop.on_error():
             self._outputs[id(task)] = step.payload
-            self._spent[id(task)] = self._cost(task, step.agent)
+            self._spent[id(task)] = self._steps.costs.take(self._keys[id(task)])
             self._session.save(self._snapshot(self._titles[id(task)]))
             if internals.has_afters(task, self._crew):
                 self._as_before.add(id(task))
         self._steps.forget(self._keys[id(task)])
-
-    def _cost(self, task: Task, agent: Any) -> dict[str, Usage]:
-        """What the models of the crew's agents have used for a task, by role. CrewAI counts by models: one of a crew
-        that a tool runs counts if it is an agent's here, too."""
-        roles = {id(each.llm): each.role for each in (*self._crew.agents, agent)}
-        spent: dict[str, Counter[str]] = {}
-        for model, usage in self._steps.cost(self._keys[id(task)]):
-            if id(model) in roles:
-                spent.setdefault(roles[id(model)], Counter()).update(usage)
-        return {role: dict(usage) for role, usage in spent.items()}
 
     def _snapshot(self, step: str) -> Snapshot:
         done = [task for task in self._crew.tasks if id(task) in self._outputs]
@@ -236,5 +234,8 @@ class CrewRun:
             with fitting(f"the output of task {saved['task']!r}"):
                 self._outputs[id(task)] = load_output(task, state[saved["task"]], saved, present)
                 self._spent[id(task)] = saved.get("usage", {})
-            if saved.get("called") or _CALLED + place in self._session.journal:
+            recorded: Costs | bool | None = self._session.journal.get(_CALLED + place)
+            if saved.get("called") or recorded is not None:
                 self._called.add(id(task))
+            if not saved.get("called") and isinstance(recorded, dict):
+                self._spent[id(task)] = sums(self._spent[id(task)], recorded)

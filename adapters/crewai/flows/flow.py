@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from crewai.flow.async_feedback import HumanFeedbackPending
-from crewai.hooks.dispatch import scoped_hooks
+from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
 
 from ....contracts.agent import Agent
 from ....contracts.errors import BadSetup
@@ -70,7 +70,7 @@ class FlowRun:
         result = None
         try:
             async with self._stop.surfacing():
-                every = hooks(self._stop, self._steps)
+                every = hooks(self._stop, self._steps, {InterceptionPoint.PRE_STEP: [self._steps.meet]})
                 with self._nobody_there(), scoped_hooks(every):
                     result = await self._flow.kickoff_async(inputs=inputs)
                 # A flow that waits for a person returns at once. First let its other branches finish and be saved.
