@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from crewai import Crew
+from crewai import Crew, TaskOutput
 
+import batonpass as bp
+from batonpass.adapters.crewai.crews.outputs import dump_output
 from batonpass.testing import serving
 
 from ..apps.crewai_app import Article, Topic
-from ..apps.crewai_kit import Crews, Failing, Note, only
+from ..apps.crewai_kit import Crews, Failing, Note, failure, only, result
 from ..apps.kit import checkpoints
 
 pytestmark = [
@@ -162,6 +164,82 @@ async def test_what_can_not_be_saved_is_told_and_the_output_from_before_kept(
     assert saved[-1].state["tasks"][name] == {"raw": f"out of {name}"}
     assert called == [name]
     assert f"the output of task '{name}' can't be saved as its callbacks left it" in caplog.text
+
+
+ODD: list[tuple[str, Any]] = [
+    ("raw", {"text": "rain"}),
+    ("raw", 7),
+    ("raw", b"rain"),
+    ("raw", None),
+    ("raw", Note(text="rain")),
+    ("json_dict", ["rain"]),
+    ("json_dict", {1: "rain"}),
+    ("agent", None),
+    ("name", 7),
+]
+
+
+class Putting:
+    """A crew whose first task has something else put in place of its text. The other one does not look at that, and
+    fails in the first attempt."""
+
+    def __init__(self, crews: Crews, value: Any) -> None:
+        self.outputs: list[Any] = []
+        self._value = value
+        self._crews = crews
+        crews.fails_once("end", "fine")
+
+    def put(self, output: Any) -> tuple[bool, Any]:
+        output.raw = self._value
+        return True, output
+
+    def crew(self, by: str) -> Crew:
+        options = {"guardrail": lambda output: self.put(output)} if by == "guardrail" else {}
+        first = self._crews.task("first", **options)
+        if by == "callback":  # set later: CrewAI warns of a function
+            first.callback = self.put
+        return self._crews.crew(first, self._crews.task("end", context=[]))
+
+    def leave(self, left: Any) -> Article:
+        self.outputs += left.tasks_output
+        return Article(text="fine")
+
+
+@pytest.mark.parametrize(("field", "value"), ODD)
+def test_what_could_not_come_back_is_not_saved(field: str, value: Any, crews: Crews) -> None:
+    output = TaskOutput(description="d", agent="a", raw="rain")
+    dump_output(crews.task("first"), output, "first")
+    setattr(output, field, value)
+    with pytest.raises(bp.Unserializable, match=rf"output of task 'first' can't be saved as it is now \({field}"):
+        dump_output(crews.task("first"), output, "first")
+
+
+async def test_what_a_callback_puts_there_in_place_of_a_text_does_not_come_back(
+    crews: Crews, caplog: pytest.LogCaptureFixture
+) -> None:
+    putting = Putting(crews, {"text": "rain"})
+    await result(lambda: putting.crew("callback"), leave=putting.leave)
+    assert putting.outputs[0].raw == "out of first"
+    assert "the output of task 'first' can't be saved as its callbacks left it" in caplog.text
+
+
+async def test_and_from_a_guardrail_it_is_refused_at_once(crews: Crews) -> None:
+    putting = Putting(crews, {"text": "rain"})
+    failed = await failure(lambda: putting.crew("guardrail"))
+    assert failed.reason == "refused"
+    assert "output of task 'first' can't be saved as it is now (raw: " in failed.error
+    assert crews.ran == ["first"]
+
+
+class Accessor(str):
+    """As LangChain has one for a message's text."""
+
+
+@pytest.mark.parametrize("by", ["callback", "guardrail"])
+async def test_a_text_of_another_class_comes_back_as_a_text(by: str, crews: Crews) -> None:
+    putting = Putting(crews, Accessor("rain"))
+    await result(lambda: putting.crew(by), leave=putting.leave)
+    assert putting.outputs[0].raw == "rain"
 
 
 async def test_after_a_restart_they_are_not_called_again_for_it(crews: Crews) -> None:

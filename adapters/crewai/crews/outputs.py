@@ -25,7 +25,8 @@ Dumped = tuple[dict[str, Any], dict[str, Any]]
 
 def dump_output(task: Task, output: TaskOutput, title: str) -> Dumped:
     """`{"raw": text}` (with "pydantic" or "json" if the task has such an output), and CrewAI's own fields."""
-    state: dict[str, Any] = {"raw": output.raw}
+    own = output.model_dump(mode="json", exclude=_LOGICAL | _DERIVED, warnings=False)
+    state: dict[str, Any] = {"raw": _back(own, output, title).raw}
     if output.json_dict is not None:
         state["json"] = copy.deepcopy(output.json_dict)
     if output.pydantic is not None:
@@ -36,8 +37,26 @@ def dump_output(task: Task, output: TaskOutput, title: str) -> Dumped:
                 "the class as the task's output_pydantic, with fields that come back equal from JSON",
                 path=f"state['tasks'][{title!r}]",
             )
-    own = output.model_dump(mode="json", exclude=_LOGICAL | _DERIVED)
     return state, own | ({_CONTRACTS: found} if (found := marks(output.pydantic)) else {})
+
+
+def _back(own: dict[str, Any], output: TaskOutput, title: str) -> TaskOutput:
+    """An output as it would come back, whose text is no subclass of `str`. `Unserializable` if it could not, because a
+    guardrail or callback has put something into it that CrewAI only then refuses."""
+    fields: dict[str, Any] = {**own, "messages": output.messages, "raw": output.raw, "json_dict": output.json_dict}
+    wrong = "raw: Input should be a text"
+    try:
+        back = TaskOutput(**fields)
+    except ValidationError as error:
+        wrong = reasons(error)
+    else:
+        if back.raw == output.raw:
+            return back
+    raise Unserializable(
+        f"output of task {title!r} can't be saved as it is now ({wrong}): a guardrail or callback has put that there. "
+        "Have it put a text into raw, and a dict into json_dict",
+        path=f"state['tasks'][{title!r}]",
+    )
 
 
 def load_output(task: Task, state: dict[str, Any], native: dict[str, Any], present: Present) -> TaskOutput:
