@@ -12,6 +12,8 @@ from crewai.flow import human_feedback, listen, start
 from pydantic import BaseModel, create_model
 
 import batonpass as bp
+from batonpass.adapters.crewai.values.contract_versions import Present, marks
+from batonpass.adapters.crewai.values.values import Values
 from batonpass.testing import serving
 
 from ..apps.crewai_app import Article, Small, Topic
@@ -196,14 +198,23 @@ async def test_so_is_the_output_that_a_person_is_asked_about(crews: Crews, store
 
 def test_what_the_release_before_saved_is_read_as_it_is() -> None:
     """Which did not say of what version it was."""
-    from batonpass.adapters.crewai.values.contract_versions import Present
-    from batonpass.adapters.crewai.values.values import Values
-
     app = bp.App("desk")
     app.upcast(Facts2, from_version=1)(lambda values: {**values, "source": "unknown"})
     agent = app.crewai("a", accepts=Topic, returns=Article)(lambda: BaseModel())
     saved = {"$type": f"{__name__}.Facts", "json": {"facts": [], "source": "before"}}
     assert Values([Facts2], Present(agent)).load(saved) == Facts2(facts=[], source="before")
+
+
+@pytest.mark.parametrize("left", [3, 2, 0])
+def test_those_side_by_side_are_upcast_together(left: int) -> None:
+    """Also if a person has left out the last ones."""
+    app = bp.App("desk")
+    app.upcast(Facts2, from_version=1)(lambda values: {**values, "source": "unknown"})
+    present = Present(app.crewai("a", accepts=Topic, returns=Article)(lambda: BaseModel()))
+    facts = [Facts(facts=[str(number)]) for number in range(3)]
+    stored = [fact.model_dump() for fact in facts][:left]
+    assert present(stored, marks(facts)) == [{**fact, "source": "unknown"} for fact in stored]
+    assert all("source" not in fact for fact in stored)
 
 
 class Row(BaseModel):
@@ -228,9 +239,9 @@ class Rows(BaseModel):
         (Rows(anything={"a": [1, (Facts(facts=[]),)]}), [["anything", "a", 1, 0]]),
         (Rows(rows=[Row(), Telling(facts=Facts(facts=[]))]), [["rows", 1, "facts"]]),
         ({1: [Telling(), Telling(facts=Facts(facts=[]))]}, [["1", 1, "facts"]]),
+        ([Facts(facts=[]), Facts(facts=[]), Row(), Facts(facts=[])], [[[0, 2]], [3]]),
+        (Rows(rows=[Telling(facts=Facts(facts=[]))] * 3000), [["rows", [0, 3000], "facts"]]),
     ],
 )
 def test_they_are_found_among_plain_values(value: Any, places: list[Any]) -> None:
-    from batonpass.adapters.crewai.values.contract_versions import marks
-
     assert marks(value) == [[place, "crewai_tests.facts", 1] for place in places]

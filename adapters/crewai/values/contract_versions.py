@@ -8,6 +8,8 @@ from copy import copy
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 from uuid import UUID
@@ -19,7 +21,7 @@ from ....contracts.agent import Agent
 from ....contracts.app import App, apps
 from ....contracts.contract import Contract, ContractRef, contract_ref
 
-# Where a contract is in plain values, its name and its version.
+# Where a contract is in plain values, its name and its version. A pair of numbers in a path is a slice of a list.
 Mark = list[Any]
 
 _ATOMS = (str, int, float, bytes, type(None), dt.date, dt.time, dt.timedelta, Decimal, UUID, Enum)
@@ -27,18 +29,24 @@ _CONTAINERS = (list, dict, set, frozenset, Union, UnionType)
 _KINDS = 1024
 
 
-def marks(value: Any, path: tuple[Any, ...] = ()) -> list[Mark]:
+def marks(value: Any) -> list[Mark]:
     """Where contracts are in a value, once it is plain. A contract answers for those inside it, as in a payload."""
     kind: Any = value.__class__
     if issubclass(kind, Contract):
         ref = contract_ref(kind)
-        return [[list(path), ref.name, ref.version]]
-    return [mark for at, item in _items(value) for mark in marks(item, (*path, at))]
+        return [[[], ref.name, ref.version]]
+    return marks_inside(value)
 
 
 def marks_inside(value: Any) -> list[Mark]:
     """`marks`, without the value itself: the class of a flow's state has versions of another kind."""
-    return [mark for at, item in _items(value) for mark in marks(item, (at,))]
+    found: list[Mark] = []
+    for inner, run in groupby(((at, marks(item)) for at, item in _items(value)), key=itemgetter(1)):
+        places: list[Any] = [at for at, _ in run]
+        if len(places) > 1 and isinstance(places[0], int):
+            places = [[places[0], places[-1] + 1]]
+        found += ([[at, *path], name, version] for path, name, version in inner for at in places)
+    return found
 
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -102,13 +110,14 @@ class Present:
             return _raised(app, ref, stored, migrated) if issubclass(stored.__class__, dict) else stored
         first, *rest = path
         copied = copy(stored)
-        try:
-            inner = stored[first]
-            copied[first] = inner
-        except (LookupError, TypeError):  # a person has edited it away
-            return stored
-        raised = self._at(inner, rest, app, ref, migrated)
-        copied[first] = raised.model_dump(mode="json", round_trip=True) if isinstance(raised, Contract) else raised
+        for at in range(*first) if issubclass(first.__class__, list) else [first]:
+            try:
+                inner = stored[at]
+                copied[at] = inner
+            except (LookupError, TypeError):  # a person has edited it away
+                break
+            raised = self._at(inner, rest, app, ref, migrated)
+            copied[at] = raised.model_dump(mode="json", round_trip=True) if isinstance(raised, Contract) else raised
         return copied
 
 
