@@ -14,6 +14,7 @@ from .. import checkup
 from ..checkup import Examined, Finding, Load, Queued, Shares, shares_of, size
 from .dialogue import Calls
 from .failures import raise_first
+from .lost import losing
 from .server import check_namespace, check_replicas, check_schema, check_version, dangers, product_of, refusing
 from .wire_values import read_text
 
@@ -46,7 +47,8 @@ def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> Calls[Exa
         *_rewound(rewound),
     ]
     opens = schema is not None and all(each.level != "fail" for each in found)
-    return Examined((*found, *_full(info, url)), opens)  # a full server can still be read
+    lost = (yield from losing(prefix)) if opens else ()
+    return Examined((*found, *_full(info, url), *lost), opens)  # a full server can still be read
 
 
 def counting(prefix: str, queues: Sequence[str]) -> Calls[Load]:

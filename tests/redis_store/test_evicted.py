@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from batonpass.contracts.names import digest
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis.store import RedisStore
 from tests.harness.bench import MINUTE, Bench, new_target
@@ -129,3 +130,48 @@ def test_what_they_leave_can_be_cleared_away(bench: Bench) -> None:
     assert isinstance(bench.harness, RedisHarness)
     assert isinstance(bench.store, RedisStore)
     assert bench.harness.server.zrange(f"{bench.store.prefix}jobs", 0, -1) == [other.job_id.encode()]
+
+
+def _lose(bench: Bench, key: str) -> None:
+    assert isinstance(bench.harness, RedisHarness)
+    assert isinstance(bench.store, RedisStore)
+    assert bench.harness.server.delete(bench.store.prefix + key) == 1
+
+
+def test_a_thread_with_such_jobs_can_be_deleted(bench: Bench) -> None:
+    """Also with those that it is not named after."""
+    for _ in range(2):
+        fence = bench.start(thread="run")
+        bench.save(fence)
+        bench.do(c.Complete(fence, b"result"))
+    _evict(bench, fence.job_id)
+    bench.run(bench.face().delete("run"))
+    assert (bench.line("run"), bench.do(c.Threads()), bench.do(c.JobsOn("run"))) == ([], [], [])
+
+
+@pytest.mark.parametrize("on_busy", ["reject", "queue", "interrupt", "rollback"])
+def test_a_thread_that_such_a_job_had_is_free(on_busy: str, bench: Bench) -> None:
+    _evict(bench, bench.start(thread="run").job_id)
+    following = bench.submit(thread="run", on_busy=on_busy)
+    assert bench.state(following) == ("submitted", "ready")
+    bench.do(c.Complete(bench.take(), b"result"))
+
+
+def test_a_child_whose_parent_has_lost_its_outcomes_is_redriven(bench: Bench) -> None:
+    family = Family(bench, bench.start("parent"), 2, spare=1)
+    family.spawn()
+    family.end(0, "b")
+    _lose(bench, f"f:{family.parent}")
+    bench.do(c.Redrive(family.ids[0]))
+    for delivery in bench.claim(2):
+        family.complete(delivery)
+    assert bench.job(family.parent).verdict == "met"
+
+
+def test_groups_of_which_one_is_gone_are_listed(bench: Bench) -> None:
+    for name in ("one", "two"):
+        bench.do(c.JoinGroup(name))
+    _lose(bench, f"h:{digest('group', 'one')}")
+    assert [group.name for group in bench.do(c.ListGroups())] == ["two"]
+    bench.do(c.JoinGroup("one"))
+    assert len(bench.do(c.ListGroups())) == 2

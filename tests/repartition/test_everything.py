@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batonpass.contracts.names import mint
+from batonpass.contracts.names import digest, mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis.cluster import ClusterStore
 from batonpass.coordinator.redis.moving.move import Move
@@ -99,4 +99,25 @@ def test_a_pause_holds_in_every_new_partition(server: RedisHarness, three_nodes:
         assert bench.do(c.ResumeAgent("write", (new_target().queue,))).now
         assert {each.job.id for each in bench.claim(20)} == jobs
         assert bench.do(c.ResumeAgent("review")) == c.Changed(False, last.at)
+    new.close()
+
+
+def test_what_the_server_has_evicted_stays_behind(
+    server: RedisHarness, three_nodes: Cluster, redis_server: str
+) -> None:
+    """A job, a checkpoint and a group, of which the lists are still there."""
+    with Bench(server, side="sync", namespace="old") as bench:
+        jobs = [bench.submit() for _ in range(3)]
+        ids = [bench.save(None, "x" * 5000, thread="run") for _ in range(3)]
+        for name in ("one", "two"):
+            bench.do(c.JoinGroup(name))
+        for key in (f"j:{jobs[1]}", f"c:{ids[1]}", f"h:{digest('group', 'one')}"):
+            assert server.server.delete(f"{server.prefix_with('jobs')}{key}") == 1
+    new, _ = moved(f"{redis_server}?namespace={server.own}old", server, three_nodes, 4)
+    with Bench(new, side="sync", namespace="new") as bench:
+        assert {row.id for row in bench.do(c.ListJobs(9))} == {jobs[0], jobs[2]}
+        assert [row.id for row in bench.line("run")] == [ids[2], ids[0]]
+        assert [group.name for group in bench.do(c.ListGroups())] == ["two"]
+        bench.run(bench.face().delete("run"))
+        assert end_all(bench) == []
     new.close()

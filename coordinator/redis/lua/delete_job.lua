@@ -12,6 +12,6 @@ elseif not ENDED[job[1]] then
 end
 
 relieve()
-drop_job(id)
+drop_job(id, job[2])
 forget_if_empty(job[2], job[3])
 return { '+' }

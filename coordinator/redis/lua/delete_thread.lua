@@ -2,9 +2,9 @@
 -- KEYS prefix
 -- ARGV thread digest, thread name, limit
 -- Returns {'+', how many checkpoints were freed, 0 to go on or -1}, {'!busy', thread, job}
---@ uses clock record parts thread places free own forget
-local job = redis.call('HGET', P .. 't:' .. ARGV[1], 'job')
-if job and job ~= '' and redis.call('EXISTS', P .. 'j:' .. job) == 1 then
+--@ uses clock holder record parts thread places free own forget
+local job = holder(redis.call('HGET', P .. 't:' .. ARGV[1], 'job'))
+if job then
   return refuse('busy', ARGV[2], job)
 end
 

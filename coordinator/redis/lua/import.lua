@@ -3,7 +3,7 @@
 -- ARGV thread digest, thread name, how many it had so far, then of each: step index and time of its first commit
 --      elsewhere, its name (or '', '', ''), parent or '', agent, checkpoint (lib/checkpoint.lua)
 -- Returns {'+', commit line ...}, {'!busy', thread, job}, {'!exists', thread}, {'!thread', id}, {'!ungrounded', base}
---@ uses clock record parts append checkpoint places free put
+--@ uses clock holder record parts append checkpoint places free put
 local thread, name, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local found, before, at = {}, {}, 4
 while at <= #ARGV do
@@ -16,8 +16,9 @@ if #before > 0 then
   return { '+', unpack(before) }
 end
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'job')
-if state[2] and state[2] ~= '' then
-  return refuse('busy', name, state[2])
+local busy = holder(state[2])
+if busy then
+  return refuse('busy', name, busy)
 elseif tonumber(state[1] or 0) ~= count then
   return refuse('exists', name)
 end

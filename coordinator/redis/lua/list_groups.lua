@@ -9,7 +9,9 @@ local groups = redis.call('HGETALL', P .. 'groups')
 for i = 1, #groups, 2 do
   local group_key = P .. 'h:' .. groups[i]
   local group = redis.call('HMGET', group_key, 'passed', 'about')
-  local lag = all - math.max(tonumber(group[1]), count)
-  found[#found + 1] = { groups[i + 1], lag, redis.call('HLEN', group_key) - 3, group[2] }
+  if group[1] then  -- the server may have evicted it
+    local lag = all - math.max(tonumber(group[1]), count)
+    found[#found + 1] = { groups[i + 1], lag, redis.call('HLEN', group_key) - 3, group[2] }
+  end
 end
 return found

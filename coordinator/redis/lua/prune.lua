@@ -1,5 +1,5 @@
 -- Frees checkpoints of a thread that are neither among its newest nor young. Those at places stay: what their framework
--- needs is more than the newest.
+-- needs is more than the newest. Lost ones go in any case, as far as they are met.
 -- KEYS prefix
 -- ARGV thread digest, thread name, how many of the newest stay, age in ms, '1' if named ones stay, step index to start
 --      from, limit
@@ -7,21 +7,32 @@
 --@ uses clock record parts thread places free own forget
 local thread, limit = ARGV[1], tonumber(ARGV[7])
 local now = now_ms()
-local keep, bound = tonumber(ARGV[3]), '+inf'
+local keep, bound, lost = tonumber(ARGV[3]), '+inf', {}
 if keep > 0 then
-  local edge = nth_newest(thread, keep, now)
-  bound = edge and '(' .. edge or '-inf'
+  local edge, met = nth_newest(thread, keep, now)
+  bound, lost = edge and '(' .. edge or '-inf', met
 end
 local needed = needed_on(thread)
 local looked, old = oldest(thread, ARGV[6], bound, limit), {}
 for _, found in ipairs(looked) do
   local id = found[1]
-  local _, head = read_head(id)
-  if (head.place or '') == '' and head.created <= now - tonumber(ARGV[4]) and not needed[id]
-    and not (ARGV[5] == '1' and name_of(id, thread) ~= '') then
+  local head, is_lost = head_to_free(id, thread)
+  local stays = (head.place or '') ~= '' or head.created > now - tonumber(ARGV[4])
+    or (ARGV[5] == '1' and name_of(id, thread) ~= '')
+  if (is_lost or not stays) and not needed[id] then
     old[#old + 1] = { id, head }
+  end
+end
+local more = #looked == limit
+for _, id in ipairs(lost) do
+  if needed[id] then
+    -- It goes when the job has ended.
+  elseif #old < limit then
+    old[#old + 1] = { id, (head_to_free(id, thread)) }
+  else
+    more = true
   end
 end
 
 free_old(old, thread, ARGV[2], now)
-return { '+', #old, #looked == limit and looked[#looked][2] + 1 or -1 }
+return { '+', #old, more and (looked[1] and looked[#looked][2] + 1 or tonumber(ARGV[6])) or -1 }

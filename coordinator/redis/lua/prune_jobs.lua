@@ -15,7 +15,7 @@ local function drop(id, thread, name, own)
   if done and own then
     freed, done = clear(thread, name, budget, now)
   elseif done then
-    drop_job(id)
+    drop_job(id, thread)
     forget_if_empty(thread, name)
   end
   budget = budget - freed - 1

@@ -6,7 +6,7 @@
 --      lib/checkpoint.lua), then each write (name, '1' if again or '-' if gone, value)
 -- Returns {'+', commit line}, {'>', where to go on from}, {'!fenced' ...}, {'!no_job'}, {'!thread', id}, {'!busy' ...},
 --      {'!outrun' ...}, {'!ungrounded', base}
---@ uses clock fence record parts append checkpoint places free put writes
+--@ uses clock fence holder record parts append checkpoint places free put writes
 local thread, name, parent_spot, tip_spot, now = ARGV[4], ARGV[5], ARGV[6], ARGV[7], now_ms()
 local checkpoint, rest = read_checkpoint(10)
 checkpoint.spot, checkpoint.run = split_place(checkpoint.place)
@@ -36,15 +36,17 @@ if top then
   last, last_id = split_member(top)
 end
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job', last_id)
-if not fields and state[3] and state[3] ~= '' then
-  return refused('busy', name, state[3])
+local busy = not fields and holder(state[3])
+if busy then
+  return refused('busy', name, busy)
 end
 local count = fields and fields.count ~= '' and fields.count or state[1] or '0'
 local is_behind = not last or precedes(last, spot)
 local is_last = is_behind or last == spot
 if tip_spot ~= '' or not is_last and scope == '' then
   local latest = last
-  if last and not string.find(state[4] or '', '^%S+ %S+ %d+ 0 ') then
+  local stays = string.find(state[4] or '', '^%S+ %S+ %d+ 0 ') and redis.call('EXISTS', P .. 'c:' .. last_id) == 1
+  if last and not stays then
     -- Where an earlier call stopped only counts if nothing was added since.
     local of, passed = string.match(ARGV[9], '^(%d+) (.*)$')
     local found, stopped = spots_of(thread, scope, of == count and passed or scope .. '\1', 1, now)

@@ -4,7 +4,7 @@
 -- ARGV job or '', token, lease, thread digest, thread name, spot, then each write (name, '1' if again or '-' if gone,
 --      value)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!thread', spot}, {'!busy' ...}, {'!ungrounded', spot}
---@ uses fence record parts places free writes
+--@ uses fence holder record parts places free writes
 local thread, name, spot = ARGV[4], ARGV[5], ARGV[6]
 local fields, refused
 if ARGV[1] ~= '' then
@@ -16,8 +16,9 @@ if ARGV[1] ~= '' then
   end
 end
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'job')
-if not fields and state[2] and state[2] ~= '' then
-  return refuse('busy', name, state[2])
+local busy = not fields and holder(state[2])
+if busy then
+  return refuse('busy', name, busy)
 elseif not held_by_logs(7, {}) then
   return refuse('ungrounded', spot)
 elseif #ARGV == 6 then

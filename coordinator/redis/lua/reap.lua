@@ -5,7 +5,7 @@
 --      deaths that park it, ms of the first wait, ms of the longest, presence ms or '0', '1' if lines move before their
 --      time, worker, its queues
 -- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
---@ uses clock record thread job retry asking children parts places free own forget items deaths
+--@ uses clock holder record thread job retry asking children parts places free own forget items deaths
 local limit, presence = tonumber(ARGV[1]), tonumber(ARGV[7])
 local limits = { tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]) }
 local now = now_ms()

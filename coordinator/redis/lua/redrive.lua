@@ -4,7 +4,7 @@
 --      its last checkpoint, contract or '', queue, envelope, agent, lane, then key, value of each journal record
 -- Returns {'+'}, {'!no_job', job}, {'!not_failed', job, state}, {'!failed_again', job}, {'!busy', thread, job},
 --      {'!strayed', thread, tip}, {'!no_checkpoint', id}
---@ uses clock fence record thread job retry children
+--@ uses clock holder fence record thread job retry children
 local id, tip = ARGV[1], ARGV[2]
 local job = read_tried(id, 'closed', 'token', 'parent', 'number')
 if not job then

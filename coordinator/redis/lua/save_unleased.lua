@@ -4,7 +4,7 @@
 --      more: lib/checkpoint.lua)
 -- Returns {'+', commit line}, {'>', where to go on from}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...},
 --      {'!ungrounded', base}
---@ uses clock record thread parts append checkpoint
+--@ uses clock holder record thread parts append checkpoint
 local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(7)
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job')
 -- A retry after a lost reply must get the first answer, and not a refusal that the first write caused.
@@ -12,8 +12,9 @@ local function refused(...)
   local before = saved_before(checkpoint.id)
   return before and { '+', before } or refuse(...)
 end
-if state[3] and state[3] ~= '' then
-  return refused('busy', name, state[3])
+local busy = holder(state[3])
+if busy then
+  return refused('busy', name, busy)
 end
 local tip = state[2] or ''
 local living = living_tip(thread, tip, now_ms())

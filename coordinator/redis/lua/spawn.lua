@@ -5,7 +5,7 @@
 --      then key, value of each journal record
 -- Returns {'+', queue of each child that is ready}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread',
 --      id}, {'!unstaged', job, how many are there, how many should be}
---@ uses clock fence record thread job retry parts append checkpoint children
+--@ uses clock holder fence record thread job retry parts append checkpoint children
 local id, fan, given = ARGV[1], ARGV[4], tonumber(ARGV[8])
 local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'slot', 'priority', 'failing')
 if not fields then

@@ -6,7 +6,7 @@
 -- Returns {'+', job's fields packed; of a new job those that its client does not know, queue of each that is ready
 --      besides, or soon}, of a new job without terms, lane and tip that is ready {'+', when}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}, {'!full', agent, most}
---@ uses clock record thread job
+--@ uses clock holder record thread job
 local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local job_key = P .. 'j:' .. id
 if redis.call('EXISTS', job_key) == 1 then
@@ -23,7 +23,7 @@ if idem ~= '' then
 end
 local state = redis.call('HMGET', P .. 't:' .. thread, 'job', 'tip', 'count')
 local terms = ARGV[15] ~= '' and cmsgpack.unpack(ARGV[15]) or {}
-local busy, on_busy = state[1] ~= '' and state[1], terms.on_busy or 'reject'
+local busy, on_busy = holder(state[1]), terms.on_busy or 'reject'
 if busy and on_busy == 'reject' then
   return refuse('turned_away', ARGV[8], busy)
 end

@@ -51,8 +51,10 @@ def trimmed(reader: Reader, at: int, targets: Sequence[int]) -> Iterator[Piece]:
 
 def groups(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> Iterator[Piece]:
     """Groups of consumers. In each new partition, a group goes on where it was in the one that is split."""
-    [names] = reader.ask([(at, "HGETALL", "groups")])
-    found = reader.ask([(at, "HGETALL", f"h:{digest.decode()}") for digest in names])
+    [listed] = reader.ask([(at, "HGETALL", "groups")])
+    asked = zip(listed.items(), reader.ask([(at, "HGETALL", f"h:{digest.decode()}") for digest in listed]), strict=True)
+    there = [(entry, group) for entry, group in asked if group]  # the server may have evicted some
+    names, found = dict(entry for entry, _ in there), [group for _, group in there]
     passed: list[Counter[int]] = [Counter() for _ in names]
     fronts = [_number(group[b"front"]) for group in found]
     for piece in reader.each(at, "events", "stream"):

@@ -72,8 +72,11 @@ local function await_again(id, fan, parent, number)
   redis.call('HSET', P .. 'j:' .. parent, 'lost', num(job[3] - 1))
   redis.call('ZADD', P .. 'v:' .. fan, number, id)
   local outcomes_key, name = P .. 'f:' .. parent, fan .. ' ' .. number
-  local failed = cmsgpack.unpack(redis.call('HGET', outcomes_key, name))
-  failed[2] = 'late ' .. failed[2]
-  redis.call('HSET', outcomes_key, name, cmsgpack.pack(failed))
+  local known = redis.call('HGET', outcomes_key, name)
+  if known then  -- the server may have evicted them
+    local failed = cmsgpack.unpack(known)
+    failed[2] = 'late ' .. failed[2]
+    redis.call('HSET', outcomes_key, name, cmsgpack.pack(failed))
+  end
   return true
 end

@@ -1,16 +1,19 @@
 -- Forgetting jobs and threads.
 
--- Deletes an ended job's record, and its idempotency key unless another job uses that by now.
-local function drop_job(id)
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'idem', 'thread_digest', 'agent', 'hop')
-  if job[1] ~= '' and redis.call('HGET', P .. 'i:' .. job[1], 'job') == id then
+-- Deletes what is kept of an ended job on a thread, and its idempotency key unless another job uses that by now. Of a
+-- job that is lost, nobody is told again.
+local function drop_job(id, thread)
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'idem', 'agent', 'hop')
+  if (job[1] or '') ~= '' and redis.call('HGET', P .. 'i:' .. job[1], 'job') == id then
     redis.call('DEL', P .. 'i:' .. job[1])
   end
   redis.call('DEL', P .. 'j:' .. id, P .. 'n:' .. id, P .. 's:' .. id, P .. 'f:' .. id)
   redis.call('ZREM', P .. 'jobs', id)
   redis.call('ZREM', P .. 'dead', id)
-  redis.call('ZREM', P .. 'y:' .. job[2], id)
-  emit_job(id, 'batonpass.job.deleted', job[3], job[4])
+  redis.call('ZREM', P .. 'y:' .. thread, id)
+  if job[1] then
+    emit_job(id, 'batonpass.job.deleted', job[2], job[3])
+  end
 end
 
 local function drop_thread(thread, name)
@@ -63,8 +66,7 @@ end
 local function clear(thread, name, limit, now)
   local old = {}
   for _, found in ipairs(oldest(thread, '-inf', '+inf', limit)) do
-    local _, head = read_head(found[1])
-    old[#old + 1] = { found[1], head }
+    old[#old + 1] = { found[1], (head_to_free(found[1], thread)) }
   end
   free(old, thread, now)
   if redis.call('EXISTS', P .. 'o:' .. thread) == 1 or not clear_places(thread, limit) then
@@ -72,11 +74,11 @@ local function clear(thread, name, limit, now)
   end
   local own = own_job(thread, name)
   if own then
-    drop_job(own)
+    drop_job(own, thread)
   end
   local jobs = redis.call('ZRANGE', P .. 'y:' .. thread, 0, 498)
   for _, id in ipairs(jobs) do
-    drop_job(id)
+    drop_job(id, thread)
   end
   if redis.call('EXISTS', P .. 'y:' .. thread) == 1 then
     return #old, false

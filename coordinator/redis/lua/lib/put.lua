@@ -16,9 +16,8 @@ function settle(checkpoint, thread)
     redis.call('ZREM', P .. 'g:' .. thread, spot .. there)
   end
   if there and there ~= '' then
-    local _, head = read_head(there)
     local dropped = checkpoint.dropped or {}
-    discard(there, thread, head, dropped)
+    discard(there, thread, head_to_free(there, thread), dropped)
     if not checkpoint.dropped then
       free_logs(dropped)
     end

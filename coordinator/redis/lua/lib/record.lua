@@ -2,6 +2,13 @@
 -- then header, state and native part. What the store adds, the commit line (step index, parent, created, expires,
 -- spans, seal), is a field of the thread's hash, because joining the two in a script would copy the whole state.
 
+-- What a commit line says. A damaged one gives fewer fields.
+local function read_commit(commit)
+  local parent, created, expires, spans, place = string.match(commit, '^%S+ (%S+) (%d+) (%d+) (%S+) %S+ ?(.*)$')
+  return { commit = commit, parent = parent or '-', created = tonumber(created) or 0, expires = tonumber(expires) or 0,
+    spans = spans or '-', place = place }
+end
+
 -- A record's head (all but state and native part), and what it and its commit line say. Nil for an unknown checkpoint.
 -- A damaged record gives fewer fields: its reader notices.
 local function read_head(id)
@@ -14,12 +21,16 @@ local function read_head(id)
   if 50 + length > 1024 then
     record = redis.call('GETRANGE', key, 0, 49 + length)
   end
-  local commit = redis.call('HGET', P .. 't:' .. thread, id) or ''
-  local parent, created, expires, spans, place = string.match(commit, '^%S+ (%S+) (%d+) (%d+) (%S+) %S+ ?(.*)$')
-  local head = { thread = thread, commit = commit, parent = parent or '-', created = tonumber(created) or 0,
-    expires = tonumber(expires) or 0, spans = spans or '-', place = place,
-    header = string.sub(record, 51, 50 + length) }
+  local head = read_commit(redis.call('HGET', P .. 't:' .. thread, id) or '')
+  head.thread, head.header = thread, string.sub(record, 51, 50 + length)
   return string.sub(record, 1, 50 + length), head
+end
+
+-- The head of a checkpoint that is to be freed from its thread, and whether its record is lost: evicted, or deleted by
+-- somebody with another client. What such a one used and where it was is in its commit line.
+local function head_to_free(id, thread)
+  local _, head = read_head(id)
+  return head or read_commit(redis.call('HGET', P .. 't:' .. thread, id) or ''), head == nil
 end
 
 -- A checkpoint's name, '' if it has none.
@@ -57,4 +68,17 @@ local function all_hidden(thread, ids, now)
     end
   end
   return over
+end
+
+-- Which of these checkpoints are lost.
+local function all_lost(ids)
+  local keys, lost = {}, {}
+  for i, id in ipairs(ids) do
+    keys[i] = P .. 'c:' .. id
+  end
+  local missing = #keys > 0 and redis.call('EXISTS', unpack(keys)) < #keys
+  for i, key in ipairs(missing and keys or {}) do
+    lost[i] = redis.call('EXISTS', key) == 0
+  end
+  return lost
 end

@@ -13,8 +13,7 @@ end
 
 -- The job whose turn it is on the thread of another. False if it is nobody's.
 local function busy_with(job)
-  local id = redis.call('HGET', P .. 't:' .. job.thread_digest, 'job')
-  return id ~= '' and id
+  return holder(redis.call('HGET', P .. 't:' .. job.thread_digest, 'job'))
 end
 
 -- Makes a failed job deliverable again, with a new count of attempts. Its thread is free. `job` is from `read_tried`,

@@ -56,27 +56,32 @@ local function living_tip(thread, tip, now)
   return newest_left(thread, now) or ''
 end
 
--- The step index of the n-th newest unexpired checkpoint of a thread. Nil if there are fewer, and beyond tens of
--- thousands of which some have expired.
+-- The step index of the n-th newest checkpoint of a thread that has not expired and is not lost. Nil if there are
+-- fewer, and beyond tens of thousands of which some have expired. Also returns the lost ones that it has met.
 local function nth_newest(thread, n, now)
-  local key, below = P .. 'o:' .. thread, '+inf'
-  if redis.call('ZCOUNT', P .. 'expiry', '-inf', num(now)) == 0 then
-    return redis.call('ZREVRANGE', key, n - 1, n - 1, 'WITHSCORES')[2]
-  end
+  local key, below, lost, size = P .. 'o:' .. thread, '+inf', {}, math.min(n, PASSED)
+  local any_expired = redis.call('ZCOUNT', P .. 'expiry', '-inf', num(now)) > 0
   for _ = 1, 100 do
-    local ids = redis.call('ZREVRANGEBYSCORE', key, below, '-inf', 'LIMIT', 0, PASSED)
-    local gone = all_hidden(thread, ids, now)
+    local ids = redis.call('ZREVRANGEBYSCORE', key, below, '-inf', 'LIMIT', 0, size)
+    local gone, missing = any_expired and all_hidden(thread, ids, now) or {}, all_lost(ids)
     for i, id in ipairs(ids) do
-      n = gone[i] and n or n - 1
+      if missing[i] then
+        lost[#lost + 1] = id
+      elseif not gone[i] then
+        n = n - 1
+      end
       if n == 0 then
-        return redis.call('ZSCORE', key, id)
+        return redis.call('ZSCORE', key, id), lost
       end
     end
-    if #ids < PASSED then
-      return nil
+    if #ids < size then
+      return nil, lost
     end
-    below = '(' .. redis.call('ZSCORE', key, ids[#ids])
+    below, size = '(' .. redis.call('ZSCORE', key, ids[#ids]), PASSED
   end
+  local rest = any_expired and {}
+    or redis.call('ZREVRANGEBYSCORE', key, below, '-inf', 'WITHSCORES', 'LIMIT', n - 1, 1)
+  return rest[2], lost
 end
 
 -- As `newest`, but only those with a name. A thread has a few hundred names at most.
@@ -91,10 +96,12 @@ local function newest_named(thread, below, limit)
   end
   table.sort(places, function(a, b) return a[1] > b[1] end)
   local found = {}
-  for i = 1, math.min(#places, limit) do
-    local id = places[i][2]
+  for _, each in ipairs(places) do
+    local id = each[2]
     local record, head = read_head(id)
-    found[i] = { id, name_of(id, thread), head.commit, record }
+    if record and #found < limit then
+      found[#found + 1] = { id, name_of(id, thread), head.commit, record }
+    end
   end
   return found
 end
