@@ -47,9 +47,9 @@ class Codec:
     """Protects what a store holds: states, contexts, payloads, questions, answers, results, journals, streams and item
     values. Error messages are encrypted too.
 
-    - `encrypt` (AES-GCM; 16 or 32 bytes each) or `sign` (HMAC-SHA256; at least 16 bytes) are keys by name. The first is
-      used to write, and all to read. To rotate keys, put the new one first, and remove the old one when nothing written
-      with it is left.
+    - `encrypt` (AES-GCM; 16 or 32 bytes each) or `sign` (HMAC-SHA256; at least 16 bytes) are keys by name, at least
+      one. The first is used to write, and all to read. To rotate keys, put the new one first, and remove the old one
+      when nothing written with it is left.
     - `compress` uses zstd where it saves space.
     - `plain` also accepts unprotected data, to introduce a codec to an existing store.
 
@@ -64,6 +64,9 @@ class Codec:
         compress: bool = False,
         plain: bool = False,
     ) -> None:
+        for given, (done, option, _) in zip((encrypt, sign), _USES.values(), strict=True):
+            if given is not None and not given:  # keys that could not be loaded must not mean that nothing is protected
+                raise BadSetup(f"{option}= names no key: leave it out if nothing is to be {done}")
         if encrypt and sign:
             raise BadSetup("a codec encrypts or signs, not both: encrypted records can't be forged either")
         keys = encrypt or sign or {}

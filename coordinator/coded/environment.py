@@ -37,7 +37,7 @@ def codec_from_environment() -> Codec | None:
     if not (encrypt or sign or compress):
         return None
     try:
-        return Codec(encrypt=encrypt, sign=sign, compress=compress, plain=plain)
+        return Codec(encrypt=encrypt or None, sign=sign or None, compress=compress, plain=plain)
     except BadSetup as error:
         raise BadSetup(f"{_ENCRYPT if encrypt else _SIGN}: {error}") from None
 

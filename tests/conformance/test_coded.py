@@ -173,6 +173,18 @@ def test_a_key_that_can_not_be_one_is_refused() -> None:
         bp.Codec(encrypt={"a": _NEW}, sign={"a": _NEW})
 
 
+@pytest.mark.parametrize("name", ["encrypt", "sign"])
+@pytest.mark.parametrize("more", [{}, {"compress": True}, {"plain": True}])
+def test_keys_that_were_not_found_are_refused(name: str, more: dict[str, Any]) -> None:
+    """An empty configuration must not mean that everything lies there in plain text."""
+    none: dict[str, Any] = {name: {}}
+    with pytest.raises(bp.BadSetup, match=f"{name}= names no key: leave it out if nothing is to be {name}e?d"):
+        bp.Codec(**none, **more)
+    other: dict[str, Any] = {"encrypt": {"a": _NEW}, "sign": {"a": _NEW}, **none}
+    with pytest.raises(bp.BadSetup, match=f"{name}= names no key"):
+        bp.Codec(**other)
+
+
 @pytest.mark.parametrize("codec", _CODECS.values(), ids=_CODECS)
 def test_a_job_runs_behind_a_codec(bench: Bench, codec: dict[str, Any]) -> None:
     """Payloads, steps, questions, answers and results."""
