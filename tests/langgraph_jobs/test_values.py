@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -17,9 +17,12 @@ from langgraph.types import Send
 from pydantic import BaseModel
 
 import batonpass as bp
+from batonpass.adapters.langgraph.serde.allowlist import types_of
 from batonpass.adapters.langgraph.serde.plain import messages_as_dicts, messages_from_dicts
 from batonpass.adapters.langgraph.serde.values import Values
 from batonpass.contracts.codec import pack, unpack
+
+T = TypeVar("T")
 
 
 class Item(BaseModel):
@@ -50,6 +53,42 @@ class Order(bp.Contract, name="langgraph_values.order"):
     number: int
 
 
+@dataclass
+class Tree(Generic[T]):
+    of: list[T]
+    below: Tree[list[T]] | None = None  # in ever other brackets
+
+
+@dataclass
+class Grove(Tree[Item]):
+    pass
+
+
+class Boxed(BaseModel, Generic[T]):
+    of: T
+
+
+class Nested:
+    """As `type Nested = list[Nested] | Item` of Python 3.12."""
+
+    @property
+    def __value__(self) -> Any:
+        each: Any = self
+        return list[each] | Item
+
+
+NESTED: Any = Nested()
+
+
+class Deep(TypedDict):
+    of: dict[str, NESTED]
+
+
+class Held(TypedDict):
+    box: Boxed[Item]
+    tree: NotRequired[Tree[Colour]]
+
+
 VALUES = Values({(__name__, name) for name in ("Item", "Point", "Colour")})
 
 
@@ -69,6 +108,18 @@ def test_values_come_back_as_they_were(value: Any) -> None:
     restored = VALUES.open(unpack(pack(VALUES.seal(value, "state"))))
     assert restored == value
     assert type(restored) is type(value)
+
+
+_DECLARED = [(Grove, {"Item"}), (Boxed[Item], {"Item"}), (Held, {"Item", "Colour"}), (Deep, {"Item"})]
+
+
+@pytest.mark.parametrize(("schema", "names"), _DECLARED)
+def test_what_stands_for_a_type_variable_is_declared(schema: type[Any], names: set[str]) -> None:
+    """LangGraph doesn't find it, so that nodes could not return it."""
+    assert names <= {name for module, name, *_ in types_of([schema]) if module == __name__}
+    state = {"items": [Item(name="x")]}
+    values = Values(types_of([schema]))
+    assert values.open(unpack(pack(values.seal(state, "state")))) == state
 
 
 def test_what_a_node_beside_changes_meanwhile_is_no_error() -> None:

@@ -20,9 +20,9 @@ from pydantic import TypeAdapter
 from typing_extensions import is_typeddict
 
 from ....contracts.builtin_types import class_of
+from ..serde.hints import Unknown, bare, hashable, hints_of, is_class, parts_of
 from ..serde.plain import ATOMS
 from ..serde.wrapped import Wrapped, contents
-from .hints import Unknown, bare, hints_of, is_class, parts_of
 
 _UNIONS = (Union, UnionType)
 _GROUPS: frozenset[Any] = frozenset({tuple, set, frozenset, deque})
@@ -105,7 +105,7 @@ class _Making:
         """What it fits best, of what it can be."""
         if not _has_parts(value):
             return self._first_of(value, hints)
-        key = id(value), _hashable(hints)
+        key = id(value), hashable(hints)
         if key not in self._chosen:
             self._chosen[key] = self._tried(value, hints)
         made, failed = self._chosen[key]
@@ -144,7 +144,7 @@ class _Making:
         """
         if not _has_parts(value):
             return self._compared(value, hint)
-        key = id(value), _hashable(hint)
+        key = id(value), hashable(hint)
         if key not in self._misfits:
             self._misfits[key] = self._compared(value, hint)
         return self._misfits[key]
@@ -191,15 +191,6 @@ class _Making:
 
 def _has_parts(value: Any) -> bool:
     return isinstance(value, dict | list)
-
-
-def _hashable(hint: Any) -> Any:
-    """It, or a text that stands for it: annotations may hold anything."""
-    try:
-        hash(hint)
-    except TypeError:
-        return repr(hint)
-    return hint
 
 
 def _misfit_of_keys(value: dict[str, Any], kind: Any, hints: dict[str, Any]) -> tuple[int, ...]:
