@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import msgpack
+
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ..contracts.codec import pack, pack_plain, unpack
 from ..contracts.errors import Corrupted
@@ -21,13 +23,14 @@ from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
 from .parts.share import Sharing, Writer
 from .parts.spans import Span, read_spans, write_spans
 from .parts.split import amend, split
-from .parts.stored import NATIVE, STATE, StoredPart, describe, node_of, put_in, read_parts
+from .parts.stored import NATIVE, STATE, Claim, StoredPart, claims, describe, node_of, put_in, read_parts
 from .rows import CheckpointRow, CommitLine, Place
 from .seals import FORMAT, content_hash, is_sealed, read_commit
 
 _NO_CONTEXT = pack({})
 # Marks the checkpoint of a rollback, in its header.
 ROLLBACK = "rollback"
+_OPAQUE: dict[str, Any] = {"ext_hook": msgpack.ExtType, "strict_map_key": False}
 _NO_PARTS: tuple[list[Any], list[Span]] = ([], [])
 
 
@@ -271,6 +274,15 @@ def open_row(row: CheckpointRow) -> Opened:
     read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies, roots)) if entries else []
     damaged += [part.name for part in read if part.part is None]
     return Opened(row, _about(row.id, header, commit, row.name), roots, read, damaged)
+
+
+def claims_of(row: CheckpointRow) -> list[Claim]:
+    """What a stored checkpoint says of the parts that lie in logs, without making any object of its own classes."""
+    commit, header = verified(row)
+    if not header[9:10]:
+        return []
+    roots = [msgpack.unpackb(_body(row, data), **_OPAQUE) if data else None for data in (row.state, row.native)]
+    return list(claims(header[9], read_spans(commit.spans), roots))
 
 
 def open_checkpoint(row: CheckpointRow) -> Checkpoint:

@@ -26,13 +26,15 @@ from ..bundles.records import (
 )
 from ..coded.codec import check_open
 from ..commands import Events, JobsOn, LastEvent, NewCheckpoint, Places, ReadKept, ReadSpans, Restore, Stamp, Which
+from ..parts.digests import Digests, Plan
 from ..parts.runs import Portion, Runs, merged
-from ..parts.spans import Append, read_spans, write_spans
+from ..parts.spans import Append, Span, read_spans, write_spans
+from ..parts.stored import Claim
 from ..place_writes import inlined
 from ..redrafts import Redrafts
 from ..rows import EVENT_ATTRIBUTES, CheckpointRow, EventRow, JobRow, KeptJob, PlaceRow
 from ..seals import content_hash, read_commit
-from ..snapshots import from_ms, open_row, verified
+from ..snapshots import Opened, claims_of, from_ms, open_row, verified
 from . import Call, copies, places
 from .events import PAGE
 from .inputs import text
@@ -122,10 +124,14 @@ def _checkpoints(
     found: _Found, out: BundleWriter, progress: Callable[[int, int], None], *, decoded: bool
 ) -> Call[None]:
     total = 1 + (yield from copies.newest(found.thread))
-    start, runs, drafts = 0, Runs(), Redrafts(found.thread, None)
+    start, runs, digests, drafts = 0, Runs(), Digests(), Redrafts(found.thread, None)
     while rows := (yield from copies.page(found.thread, start)):
         sound = [row for row in rows if _is_sound(row, found)]
-        carried = (yield from _redrafted(sound, drafts, found)) if decoded else (yield from _as_they_are(sound, runs))
+        if decoded:
+            carried = yield from _redrafted(sound, drafts, found)
+        else:
+            sound, held = yield from _proven(sound, digests, found)
+            carried = yield from _as_they_are(sound, runs, held)
         for row, new in carried:
             commit = read_commit(row.commit, row.id)
             stamp = Stamp(commit.step_index, commit.created, row.name)
@@ -147,8 +153,46 @@ def _is_sound(row: CheckpointRow, found: _Found) -> bool:
     return False
 
 
-def _as_they_are(rows: Sequence[CheckpointRow], runs: Runs) -> Call[list[tuple[CheckpointRow, NewCheckpoint]]]:
-    """Checkpoints with the bytes that each adds to what is carried already."""
+def _proven(
+    rows: Sequence[CheckpointRow], digests: Digests, found: _Found
+) -> Call[tuple[list[CheckpointRow], dict[Span, bytes]]]:
+    """Those whose parts in logs are what was saved, and what was read there."""
+    claimed: list[tuple[str, Claim, Plan]] = []
+    doubtful: set[str] = set()
+    for row in rows:
+        try:
+            claimed += [(row.id, claim, digests.plan(claim.spans)) for claim in claims_of(row)]
+        except (LookupError, TypeError, ValueError):  # keys that only a look at the whole checkpoint understands
+            doubtful.add(row.id)
+    wanted = tuple({span: None for *_, plan in claimed for span in plan.rest})
+    data: list[bytes] = (yield ReadSpans(found.thread, wanted)) if wanted else []
+    held = dict(zip(wanted, data, strict=True))
+    doubtful |= {id_ for id_, claim, plan in claimed if digests.digest(plan, held, claim.end) != claim.digest}
+    proven: list[CheckpointRow] = []
+    for row in rows:
+        if row.id not in doubtful or (yield from _whole(row, found)):
+            proven.append(row)
+    return proven, held
+
+
+def _whole(row: CheckpointRow, found: _Found) -> Call[Opened | None]:
+    """A checkpoint with its parts. None if it is damaged, was deleted, or has expired since its page was read."""
+    with suppress(NotFound):
+        whole: CheckpointRow = yield Restore(row.id)
+        try:
+            opened = open_row(whole)
+            if not opened.damaged:
+                return opened
+        except Corrupted:
+            pass
+        found.left_out.append(f"checkpoint {row.id}, which is damaged")
+    return None
+
+
+def _as_they_are(
+    rows: Sequence[CheckpointRow], runs: Runs, held: Mapping[Span, bytes]
+) -> Call[list[tuple[CheckpointRow, NewCheckpoint]]]:
+    """Checkpoints with the bytes that each adds to what is carried already. Some were read before (`held`)."""
     carried: list[tuple[CheckpointRow, NewCheckpoint, list[Portion]]] = []
     for row in rows:
         commit, header = verified(row)
@@ -165,11 +209,12 @@ def _as_they_are(rows: Sequence[CheckpointRow], runs: Runs) -> Call[list[tuple[C
             place=commit.place,
         )
         carried.append((row, new, portions))
-    sources = tuple(each.source for *_, portions in carried for each in portions)
-    data: list[bytes] = (yield ReadSpans(rows[0].thread, sources)) if sources else []
-    bytes_of = dict(zip(sources, data, strict=True))
-    if any(len(found) != span.last - span.first for span, found in bytes_of.items()):
-        raise Conflict(f"checkpoints of thread {rows[0].thread!r} were deleted meanwhile, or are damaged: run it again")
+    sources = [each.source for *_, portions in carried for each in portions]
+    wanted = tuple(span for span in sources if span not in held)
+    data: list[bytes] = (yield ReadSpans(rows[0].thread, wanted)) if wanted else []
+    bytes_of = {**held, **dict(zip(wanted, data, strict=True))}
+    if any(len(bytes_of[span]) != span.last - span.first for span in sources):
+        raise Conflict(f"checkpoints of thread {rows[0].thread!r} were deleted meanwhile: run it again")
     for _, new, portions in carried:
         new.appends = merged(Append(each.log, each.at, bytes_of[each.source]) for each in portions)
     return [(row, new) for row, new, _ in carried]
@@ -181,13 +226,8 @@ def _redrafted(
     """Checkpoints packed anew, because a codec's bytes are bound to their logs."""
     carried: list[tuple[CheckpointRow, NewCheckpoint]] = []
     for row in rows:
-        try:
-            whole: CheckpointRow = yield Restore(row.id)
-            carried.append((row, drafts.make(open_row(whole), row.id)))
-        except NotFound:
-            continue  # it was deleted, or has expired, since its page was read
-        except Corrupted:
-            found.left_out.append(f"checkpoint {row.id}, which is damaged")
+        if opened := (yield from _whole(row, found)):
+            carried.append((row, drafts.make(opened, row.id)))
     return carried
 
 

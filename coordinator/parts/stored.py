@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from xxhash import xxh3_128
 
@@ -67,6 +67,23 @@ def read_parts(
         )
         yield StoredPart(root, tuple(path), part if part.hash.digest() == digest else None)
         first = last
+
+
+class Claim(NamedTuple):
+    """What a header says of a part: where its bytes are, what is behind them in the checkpoint itself, and the digest
+    of both."""
+
+    spans: Sequence[Span]
+    end: bytes
+    digest: bytes
+
+
+def claims(entries: Sequence[Any], spans: Sequence[Span], roots: list[Any]) -> Iterator[Claim]:
+    """As `read_parts`, without what the spans hold."""
+    first = 0
+    for root, path, _, _, pieces, digest, *_ in entries:
+        yield Claim(spans[first : first + pieces], _taken(roots, root, path), digest)
+        first += pieces
 
 
 def _taken(roots: list[Any], root: int, path: Sequence[Any]) -> bytes:

@@ -329,17 +329,6 @@ def test_interrupted_and_run_again(bench: Bench, carrier: Carrier, stop: int) ->
             assert there.harness.logs() == {}
 
 
-def test_what_is_damaged_is_left_out(bench: Bench, carrier: Carrier) -> None:
-    first, second = bench.save(None, {"n": 1}), bench.save(None, {"n": 2})
-    with bench.harness.tampered(first, "state", lambda data: data[:-1] + bytes([data[-1] ^ 1])):
-        info = bench.run(bench.face().export_bundle("t", carrier.folder / "t"))
-    assert (info.checkpoints, info.left_out) == (1, (f"checkpoint {first}, which is damaged",))
-    with carrier.elsewhere(bench.side) as benches:
-        for there in benches:
-            there.run(there.face().import_bundle(carrier.folder / "t"))
-            assert [each.id for each in history(there, "t")] == [second]
-
-
 def test_a_thread_that_goes_on_meanwhile(bench: Bench, carrier: Carrier) -> None:
     """Two of its jobs, each read while it asked, would not fit on one thread."""
 
