@@ -23,7 +23,7 @@ from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
 from .parts.share import Sharing, Writer
 from .parts.spans import Span, read_spans, write_spans
 from .parts.split import amend, split
-from .parts.stored import NATIVE, STATE, Claim, StoredPart, claims, describe, node_of, put_in, read_parts
+from .parts.stored import NATIVE, STATE, Claim, StoredPart, claims, describe, node_of, put_in, read_parts, take_out
 from .rows import CheckpointRow, CommitLine, Place
 from .seals import FORMAT, content_hash, is_sealed, read_commit
 
@@ -238,8 +238,7 @@ class Opened:
         """The checkpoint without its damaged values, which `damaged` names."""
         roots = list(self.roots)
         for part in self.parts:
-            if part.part is not None:
-                put_in(roots, part)
+            (take_out if part.part is None else put_in)(roots, part)
         made = Checkpoint.__new__(Checkpoint)  # faster than the constructor of a frozen class; `about` has all fields
         made.__dict__.update(self.about, state=roots[STATE], native=roots[NATIVE], damaged=tuple(self.damaged))
         return made

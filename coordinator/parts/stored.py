@@ -113,6 +113,15 @@ def put_in(roots: list[Any], stored: StoredPart) -> None:
     place[stored.path[-1]] = whole
 
 
+def take_out(roots: list[Any], stored: StoredPart) -> None:
+    """Takes what stands for a damaged part out of `roots`, as if it had never been there. A whole state stays nil."""
+    place: Any = roots[stored.root]
+    for key in stored.path[:-1]:
+        place = place and place.get(key)
+    if place and stored.path:
+        place.pop(stored.path[-1], None)
+
+
 def node_of(held: Any, below: dict[Path, Part]) -> Node:
     """The node of a value that a checkpoint holds, with the parts below it by path."""
     if not below:
