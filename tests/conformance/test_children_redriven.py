@@ -33,38 +33,59 @@ def test_redriving(bench: Bench) -> None:
     assert bench.job(family.parent).verdict == "met"
 
 
-@pytest.mark.parametrize("begun", [False, True])
+def _taken(bench: Bench, how: str) -> None:
+    """The job waits in line since its children failed, or nobody answered. What a run did since, if one did."""
+    if how == "run":
+        bench.take(lease=99 * MINUTE)
+    elif how == "given back":
+        bench.do(c.Release(bench.take()))
+    elif how == "lost":
+        bench.take(lease=1)
+        bench.clock.advance(1000)
+        bench.do(c.Reap())
+    elif how == "tried again":
+        bench.do(c.Fail(bench.take(), "boom", "attempts", retry_in=1))
+        bench.clock.advance(1000)
+        bench.do(c.Reap())
+
+
+_TAKEN = ["", "run", "given back", "lost", "tried again"]
+
+
+@pytest.mark.parametrize("taken", _TAKEN)
 @pytest.mark.parametrize("how", ["canceled", "deadline"])
-def test_what_ended_while_it_waited_in_line_is_tried_again(how: str, begun: bool, bench: Bench) -> None:
-    """No run has acted on it. One redrive ran on the recorded failure, and only a second one tried that again."""
+def test_what_ended_while_it_waited_in_line_is_tried_again(how: str, taken: str, bench: Bench) -> None:
+    """If no run has acted on it. One redrive ran on the recorded failure, and only a second one tried that again."""
     family = Family(bench, bench.start(terms=c.Terms(within=9 * MINUTE)), 1)
     family.spawn()
     family.end(0, "b")
     assert bench.job(family.parent).verdict == "broken"
-    if begun:
-        bench.take(lease=99 * MINUTE)
+    _taken(bench, taken)
     if how == "canceled":
         bench.do(c.Cancel(family.parent))
     else:
         bench.clock.advance(10 * MINUTE)
         bench.do(c.Reap())
     row = bench.job(family.parent)
-    assert (row.state, row.verdict) == ("failed" if how == "deadline" else how, "broken" if begun else "cut")
+    assert (row.state, row.verdict) == ("failed" if how == "deadline" else how, "broken" if taken else "cut")
 
 
-@pytest.mark.parametrize("begun", [False, True])
-def test_so_is_a_question_that_nobody_answered(begun: bool, bench: Bench) -> None:
+@pytest.mark.parametrize("taken", _TAKEN)
+@pytest.mark.parametrize("how", ["canceled", "deadline"])
+def test_so_is_a_question_that_nobody_answered(how: str, taken: str, bench: Bench) -> None:
     fence = bench.start(terms=c.Terms(within=9 * MINUTE))
     bench.do(c.Suspend(fence, b"sure?", timeout=MINUTE))
     bench.clock.advance(2 * MINUTE)
     bench.do(c.Reap())
     assert bench.job(fence.job_id).answered.endswith(" timeout")
-    if begun:
-        bench.take(lease=99 * MINUTE)
-    bench.clock.advance(10 * MINUTE)
-    bench.do(c.Reap())
+    _taken(bench, taken)
+    if how == "canceled":
+        bench.do(c.Cancel(fence.job_id))
+    else:
+        bench.clock.advance(10 * MINUTE)
+        bench.do(c.Reap())
     row = bench.job(fence.job_id)
-    assert (row.state, row.reason, row.answered != "") == ("failed", "deadline", begun)
+    assert (row.state, row.answered != "") == ("failed" if how == "deadline" else how, bool(taken))
 
 
 def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
