@@ -10,7 +10,7 @@ import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from pydantic import BaseModel
 from pydantic_core import from_json
@@ -35,6 +35,14 @@ class Shape(Protocol):
         ...
 
 
+class Fielded(Shape, Protocol):
+    """The shape of a class whose values have fields."""
+
+    def replaced(self, value: Any, name: str, part: Any) -> Any:
+        """A copy with another part by that name, which nothing checks. All else stays as the value holds it."""
+        ...
+
+
 def fields_of(stored: Any) -> dict[str, Any]:
     """The parts of a pydantic model's stored form, by name."""
     if isinstance(stored, str):
@@ -47,13 +55,20 @@ def shape_of(kind: type[Any]) -> Shape | None:
     """The shape of a class that itself tells what its values consist of."""
     if issubclass(kind, enum.Enum):
         return _Members(kind)
-    if issubclass(kind, BaseModel):
-        return _Model(kind)
-    if dataclasses.is_dataclass(kind):
-        return _Dataclass(kind)
+    if shape := fielded(kind):
+        return shape
     if hasattr(kind, "_fields") and issubclass(kind, tuple):
         return _Named(kind)
     return None
+
+
+def fielded(kind: type[Any]) -> Fielded | None:
+    """The shape of a pydantic model or a dataclass."""
+    if issubclass(kind, enum.Enum):
+        return None
+    if issubclass(kind, BaseModel):
+        return _Model(kind)
+    return _Dataclass(kind) if dataclasses.is_dataclass(kind) else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,6 +161,9 @@ class _Dataclass:
     def parts(self, value: Any) -> Parts:
         return ((f".{name}", item) for name, item in self._values(value).items())
 
+    def replaced(self, value: Any, name: str, part: Any) -> Any:
+        return self.load({**self._values(value), name: part})
+
 
 def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default is not dataclasses.MISSING:
@@ -155,20 +173,28 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     raise ValueError(f"{field.name}: the field is new and has no default")
 
 
+# A model's fields, the names of those that nobody set, its further fields, and its private attributes.
+_Whole: TypeAlias = tuple[dict[str, Any], list[str], dict[str, Any] | None, dict[str, Any] | None]
+
+
 @dataclasses.dataclass(frozen=True)
 class _Model:
     """A pydantic model: its fields as they are, or as JSON if that is exact and they are not plain."""
 
     kind: type[BaseModel]
 
-    def _whole(self, value: BaseModel) -> Any:
+    def _whole(self, value: BaseModel) -> _Whole:
         names = type(value).model_fields
         fields = {name: item for name, item in value.__dict__.items() if name in names}
         if len(fields) != len(names):
             raise NotPlain(f"its field {next(name for name in names if name not in fields)!r} was never set")
         extra, private = value.__pydantic_extra__, value.__pydantic_private__
         unset = [name for name in (*fields, *(extra or ())) if name not in value.__pydantic_fields_set__]
-        return [fields, unset, extra, private] if unset or extra or private else fields
+        return fields, unset, extra, private
+
+    def _short(self, value: BaseModel) -> Any:
+        fields, *others = self._whole(value)
+        return [fields, *others] if any(others) else fields
 
     def _json(self, value: BaseModel) -> str:
         try:
@@ -181,7 +207,7 @@ class _Model:
         return text
 
     def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
-        yield lambda: self._whole(value)
+        yield lambda: self._short(value)
         yield lambda: self._json(value)
 
     def load(self, stored: Any) -> Any:
@@ -203,3 +229,8 @@ class _Model:
         fields = {name: item for name, item in value.__dict__.items() if name in self.kind.model_fields}
         held: list[Mapping[str, Any] | None] = [fields, value.__pydantic_extra__, value.__pydantic_private__]
         return ((f".{name}", item) for each in held for name, item in (each or {}).items())
+
+    def replaced(self, value: BaseModel, name: str, part: Any) -> BaseModel:
+        fields, unset, extra, private = self._whole(value)
+        new = [held and {**held, **({name: part} if name in held else {})} for held in (fields, extra, private)]
+        return cast("BaseModel", self.load([new[0], [each for each in unset if each != name], *new[1:]]))

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
 from ..contracts.errors import BadSetup
-from ..contracts.state_types import UnknownValue
+from . import fields
 
 # How many names of a dict an error lists.
 _SHOWN = 20
@@ -76,39 +74,17 @@ def _with(held: Any, way: list[Any], place: str, value: Any, *, new: bool) -> An
     if not way:
         return value
     step, *rest = way
-    parts = _parts(held)
-    if parts is not None:
-        return _rebuilt(held, parts, step, lambda part: _with(part, rest, place, value, new=new), place)
+    if (parts := fields.parts(held)) is not None:
+        if step not in parts:
+            raise BadSetup(f"there is no {place!r}: a {type(held).__name__} has {', '.join(parts)}, not {step!r}")
+        change = partial(_with, way=rest, place=place, value=value, new=new)
+        return fields.replaced(held, step, parts[step], change, place, inside=bool(rest))
     _check(held, step, place, last=not rest, new=new)
     if issubclass(type(held), list) and step == len(held):
         held.append(value)
     else:
         held[step] = _with(held[step] if rest else None, rest, place, value, new=new)
     return held
-
-
-def _parts(held: Any) -> dict[str, Any] | None:
-    """The fields of a model or a dataclass. None for anything else."""
-    if isinstance(held, BaseModel):
-        return dict(held)
-    if isinstance(held, UnknownValue) or not dataclasses.is_dataclass(held):
-        return None
-    return {field.name: getattr(held, field.name) for field in dataclasses.fields(held)}
-
-
-def _rebuilt(held: Any, parts: dict[str, Any], name: str, changed: Callable[[Any], Any], place: str) -> Any:
-    """A new model or dataclass with another value in a field, because the old one may be frozen. It may refuse it."""
-    if name not in parts:
-        raise BadSetup(f"there is no {place!r}: a {type(held).__name__} has {', '.join(parts)}, not {name!r}")
-    part = changed(parts[name])
-    try:
-        if not isinstance(held, BaseModel):
-            return dataclasses.replace(held, **{name: part})
-        given = {key: item for key, item in parts.items() if key in held.model_fields_set}
-        return type(held).model_validate({**given, name: part}, by_name=True)
-    except (ValueError, TypeError) as error:
-        why = "; ".join(each["msg"] for each in error.errors()) if isinstance(error, ValidationError) else str(error)
-        raise BadSetup(f"{place!r} can't be that in a {type(held).__name__}: {why}") from None
 
 
 def _check(held: Any, step: Any, place: str, *, last: bool, new: bool) -> None:
