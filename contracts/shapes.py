@@ -1,11 +1,13 @@
 """Shapes: how a value of a registered class becomes plain values, and comes back.
 
 Fields are stored and restored as they are. No constructor or validator of the class runs, so it does not matter what
-they would change or refuse the second time. They only run if the class now has other fields than those stored.
+they would change or refuse the second time. They only run if the class has new fields that have no default, or that
+its model validators may know something about.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +15,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeAlias, cast
 
 from pydantic import BaseModel
-from pydantic_core import from_json
+from pydantic_core import PydanticUndefined, from_json
 
 from .alike import alike
 from .builtin_types import NotPlain
@@ -215,15 +217,40 @@ class _Model:
             return self.kind.model_validate_json(stored, by_alias=False, by_name=True)
         fields, unset, extra, private = cast("Any", (stored, (), None, None) if isinstance(stored, dict) else stored)
         if fields.keys() != self.kind.model_fields.keys():
-            return self.kind.model_validate({**fields, **(extra or {})}, by_alias=False, by_name=True)
+            fields, unset, extra = self._fitted(fields, {*unset}, extra or {})
         if extra is None and self.kind.model_config.get("extra") == "allow":
             extra = {}
-        if private is None and self.kind.__private_attributes__:
-            private = {}
+        if own := self.kind.__private_attributes__:
+            found: dict[str, Any] = {name: about.get_default() for name, about in own.items()} | (private or {})
+            private = {name: item for name, item in found.items() if item is not PydanticUndefined}
         value = self.kind.__new__(self.kind)
         state: dict[str, Any] = {"__dict__": fields, "__pydantic_extra__": extra, "__pydantic_private__": private}
         BaseModel.__setstate__(value, {**state, "__pydantic_fields_set__": {*fields, *(extra or ())} - {*unset}})
         return value
+
+    def _fitted(self, stored: dict[str, Any], unset: set[str], extra: dict[str, Any]) -> Any:
+        """Stored fields, for the class as it is now. Those that it still has stay as they are, new ones get what its
+        model validators make of what is stored, or their defaults, and others are left out if it takes no extra ones.
+        """
+        known = self.kind.model_fields
+        others = {**extra, **{name: item for name, item in stored.items() if name not in known}}
+        made = self._made({**stored, **others}, {name for name in known if name not in stored})
+        fields: dict[str, Any] = {}
+        for name, about in known.items():
+            if name not in stored and name not in made:
+                made[name] = about.get_default(call_default_factory=True, validated_data=fields)
+                unset = {*unset, name}
+            fields[name] = stored[name] if name in stored else made[name]
+        allowed = self.kind.model_config.get("extra") == "allow"
+        return fields, unset, {name: item for name, item in others.items() if name not in known} if allowed else None
+
+    def _made(self, given: dict[str, Any], new: set[str]) -> dict[str, Any]:
+        """The new fields that the class itself makes of what is stored."""
+        known, validators = self.kind.model_fields, self.kind.__pydantic_decorators__.model_validators
+        if not new or not (validators or any(name in given or known[name].is_required() for name in new)):
+            return {}
+        value = self.kind.model_validate(copy.deepcopy(given), by_alias=False, by_name=True)
+        return {name: getattr(value, name) for name in new & value.model_fields_set}
 
     def parts(self, value: BaseModel) -> Parts:
         fields = {name: item for name, item in value.__dict__.items() if name in self.kind.model_fields}

@@ -1,0 +1,136 @@
+"""A pydantic class that has changed since its values were stored: what it still has comes back as it was stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+
+import batonpass as bp
+from batonpass.contracts import state_types
+from batonpass.contracts.alike import alike
+from batonpass.contracts.codec import pack, unpack
+
+
+class Counted(BaseModel):
+    """Its validators change what they see each time."""
+
+    x: int
+    ratio: float | str = 0.0
+    note: str | None = Field(default=None, exclude=True)
+    _best: float = PrivateAttr(default=0.0)
+
+    @field_validator("x")
+    @classmethod
+    def counted(cls, x: int) -> int:
+        return x + 1
+
+
+@pytest.fixture(autouse=True)
+def register() -> Iterator[None]:
+    """Registered anew by each test."""
+    yield
+    if known := state_types._by_name.pop("changed.class", None):
+        del state_types._by_class[known.kind]
+
+
+def old(value: BaseModel, private: dict[str, Any] | None = None) -> bytes:
+    """A value as another release's class of that name has stored it."""
+    if value.__pydantic_private__ is not None:
+        value.__pydantic_private__.update(private or {})
+    bp.state_type("changed.class", type(value))
+    packed = pack(value)
+    del state_types._by_class[state_types._by_name.pop("changed.class").kind]
+    return packed
+
+
+def new(kind: type[BaseModel], packed: bytes) -> Any:
+    """The value as this release's class has it."""
+    bp.state_type("changed.class", kind)
+    found = unpack(packed)
+    assert type(found) is kind
+    again = unpack(pack(found))
+    assert alike(again, found)
+    assert again.model_fields_set == found.model_fields_set
+    return found
+
+
+def test_a_new_field_gets_its_default_and_all_else_stays() -> None:
+    class Now(Counted):
+        steps: int = 5
+        tags: list[str] = []
+        twice: int = Field(default_factory=lambda data: data["x"] * 2)
+        _more: list[int] = PrivateAttr(default_factory=list[int])
+        _later: int
+
+    made = Counted(x=1)
+    made.ratio = 3  # an int, where a validator makes a float
+    found = new(Now, old(made, {"_best": 0.93}))
+    assert alike(dict(found), {"x": 2, "ratio": 3, "note": None, "steps": 5, "tags": [], "twice": 4})
+    assert found.__pydantic_private__ == {"_best": 0.93, "_more": []}
+    assert found.model_fields_set == {"x", "ratio"}
+
+
+def test_private_attributes_of_a_class_may_be_new() -> None:
+    class Now(Counted):
+        _seen: int = 7
+
+    assert new(Now, old(Counted(x=1), {"_best": 0.5})).__pydantic_private__ == {"_best": 0.5, "_seen": 7}
+
+
+@pytest.mark.parametrize("extra", ["allow", "ignore", "forbid"])
+def test_a_field_that_is_gone(extra: Any) -> None:
+    class Before(Counted):
+        gone: int = 1
+
+    class Now(Counted):
+        model_config = ConfigDict(extra=extra)
+
+    found = new(Now, old(Before(x=1, gone=2), {"_best": 0.5}))
+    assert (found.x, found.__pydantic_private__) == (2, {"_best": 0.5})
+    assert found.__pydantic_extra__ == ({"gone": 2} if extra == "allow" else None)
+    assert found.model_fields_set == ({"x", "gone"} if extra == "allow" else {"x"})
+
+
+def test_what_model_validators_know_of_a_new_field() -> None:
+    """The way in which pydantic classes read older data."""
+
+    class Now(BaseModel):
+        x: int
+        rate: float = 0.0
+        total: float = 0.0
+
+        @model_validator(mode="before")
+        @classmethod
+        def renamed(cls, data: Any) -> Any:
+            return {**data, "x": 0, "rate": data["ratio"]}
+
+        @model_validator(mode="after")
+        def computed(self) -> Now:
+            self.total = self.rate * 2
+            return self
+
+    found = new(Now, old(Counted(x=1, ratio=0.5)))
+    assert dict(found) == {"x": 2, "rate": 0.5, "total": 1.0}
+
+
+def test_an_extra_value_that_has_become_a_field() -> None:
+    class Before(Counted):
+        model_config = ConfigDict(extra="allow")
+
+    class Now(Counted):
+        size: float = 0.0
+
+    found = new(Now, old(Before.model_validate({"x": 1, "size": 3, "other": 4}), {"_best": 0.5}))
+    assert alike((found.x, found.size, found.__pydantic_private__), (2, 3.0, {"_best": 0.5}))
+
+
+def test_a_new_field_without_default_is_named() -> None:
+    class Now(Counted):
+        steps: int
+
+    packed = old(Counted(x=1))
+    with pytest.raises(bp.BadSetup, match=r"does not fit the class .*Now any more: steps: Field required"):
+        new(Now, packed)
