@@ -23,8 +23,9 @@ class CheckpointSummary(Listed):
     - In a copied thread, `copy_of` is the original checkpoint, and `original_at` when its state was first saved.
     - `damaged` names what could not be verified: in a list "record", of which only id and thread are known, and in a
       partial restore the values that were left out.
-    - `unreadable` names what is encrypted with a key that this client lacks: "record" in a list, where agent, step,
-      job, framework and context are then unknown.
+    - `unreadable` names what this client can't read. In a list that is "record", if a key is missing: agent, step, job,
+      framework and context are then unknown. In a partial restore, it is values that need a missing key, which were
+      left out, and values that their classes do not take, each of which is there as a `bp.UnknownValue`.
     """
 
     id: str

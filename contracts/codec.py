@@ -16,7 +16,7 @@ from .errors import BatonpassError, Corrupted
 from .packing import FAILURES, Writer
 from .strangers import without_strangers
 from .unpackable import explain
-from .unpacking import BY_ANYTHING, BY_TEXT
+from .unpacking import BY_ANYTHING, BY_TEXT, Reader, Unfit
 
 # A writer that has packed more than this is not kept for the next value, and its memory is given back.
 _KEEP = 4 << 20
@@ -87,5 +87,26 @@ def unpack(data: bytes) -> Any:
             return BY_ANYTHING.read_all(data)
     except BatonpassError:
         raise
-    except Exception as error:  # msgpack raises a different class for each way in which bytes can be wrong
-        raise Corrupted(f"stored value can't be decoded: {str(error) or type(error).__name__}") from None
+    except Exception as error:
+        raise _undecoded(error) from None
+
+
+def unpack_rest(data: bytes, unfit: list[Unfit]) -> Any:
+    """`unpack`, but what a class does not take comes as an `UnknownValue`, and is added to `unfit`."""
+    try:
+        return unpack(data)
+    except Corrupted:
+        raise
+    except BatonpassError:
+        pass
+    try:
+        return Reader(0, any_keys=True, unfit=unfit).read_all(data)
+    except BatonpassError:
+        raise
+    except Exception as error:
+        raise _undecoded(error) from None
+
+
+def _undecoded(error: Exception) -> Corrupted:
+    # msgpack raises a different class for each way in which bytes can be wrong.
+    return Corrupted(f"stored value can't be decoded: {str(error) or type(error).__name__}")

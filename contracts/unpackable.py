@@ -64,7 +64,7 @@ def _find(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes])
     above: dict[int, Any] = {}
     while id(value) not in above:
         above[id(value)] = value
-        for inner, part in _parts(value, where):
+        for inner, part in parts(value, where):
             refused = _refusal(part, pack)
             if refused is not None:
                 where, value, error = inner, part, refused
@@ -87,7 +87,19 @@ def _refusal(value: Any, pack: Callable[[Any], bytes]) -> Exception | None:
     return None
 
 
-def _parts(value: Any, path: str) -> Iterable[tuple[str, Any]]:
+def where(wanted: Collection[int], value: Any, path: str) -> Iterator[tuple[str, int]]:
+    """The places of the objects with these ids in a value that was read."""
+    left = [(path, value)]
+    while left:
+        at, held = left.pop()
+        if id(held) in wanted:
+            yield at, id(held)
+        else:
+            left += reversed(list(parts(held, at)))
+
+
+def parts(value: Any, path: str) -> Iterable[tuple[str, Any]]:
+    """The values in a value, each with its path."""
     kind = class_of(value)
     if kind is dict:
         yield from ((f"{path} key {_shown(key)}", key) for key in value)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgpack
 
 from .builtin_types import DECODERS, DEEPEST, NAMED, TOO_DEEP, distinct_dict
+from .errors import BatonpassError, Corrupted
 from .state_types import UnknownValue, split_head, type_named
 from .strangers import without_strangers
 
@@ -15,16 +16,24 @@ _LARGE = 1024
 _EXTENSIONS = (0xC7, 0xC8, 0xC9, 0xD4, 0xD5, 0xD6, 0xD7, 0xD8)
 
 
+class Unfit(NamedTuple):
+    """A stored value that its class does not take, and why."""
+
+    value: UnknownValue
+    reason: BatonpassError
+
+
 class Reader:
     """Reads what lies `depth` levels deep in values of extension types. `any_keys`: dicts may have any keys, not only
-    texts and bytes."""
+    texts and bytes. `unfit`: what classes do not take is put there and comes as it is stored, instead of an error."""
 
-    __slots__ = ("_any_keys", "_depth", "_read_inner")
+    __slots__ = ("_any_keys", "_depth", "_read_inner", "_unfit")
 
-    def __init__(self, depth: int, *, any_keys: bool) -> None:
+    def __init__(self, depth: int, *, any_keys: bool, unfit: list[Unfit] | None = None) -> None:
         self._depth = depth
         self._any_keys = any_keys
-        self._read_inner = Reader(depth + 1, any_keys=any_keys).read if depth < DEEPEST else _refuse
+        self._unfit = unfit
+        self._read_inner = Reader(depth + 1, any_keys=any_keys, unfit=unfit).read if depth < DEEPEST else _refuse
 
     def read(self, data: bytes) -> Any:
         """The value; any exception if the bytes are none."""
@@ -58,7 +67,17 @@ class Reader:
             raise ValueError(f"unknown type code {code}")
         name, packed = split_head(data)
         known = type_named(name)
-        return known.load(self._read_inner(packed)) if known else UnknownValue(name, packed)
+        if known is None:
+            return UnknownValue(name, packed)
+        try:
+            return known.load(self._read_inner(packed))
+        except Corrupted:
+            raise
+        except BatonpassError as error:
+            if self._unfit is None:
+                raise
+            self._unfit.append(Unfit(UnknownValue(name, packed), error))
+            return self._unfit[-1].value
 
     def _options(self, data: bytes) -> dict[str, Any]:
         # Keys of msgpack's own types can't be made to have one hash; those of ours are looked at.

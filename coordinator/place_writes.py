@@ -11,7 +11,7 @@ from xxhash import xxh3_64_digest
 
 from ..contracts.codec import pack, pack_plain, unpack
 from ..contracts.errors import Corrupted
-from .coded.codec import check_open
+from .coded.codec import check_open, missing_key
 from .parts.body import value_of
 from .parts.nodes import Node, skeleton
 from .parts.spans import read_spans
@@ -76,7 +76,7 @@ def open_write(write: Write, where: str) -> tuple[list[Any], Any]:
     kind, count, digest = about[-_NAMED:]
     body = b"".join(write.bodies)
     if content_hash(body) != digest:
-        raise _damaged(where)
+        raise missing_key(write.bodies) or _damaged(where)
     return about[:-_NAMED], _in_one(count, write, where) if kind == PIECES else value_of(kind, count, body)
 
 

@@ -11,19 +11,33 @@ from typing import Any
 import msgpack
 
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
-from ..contracts.codec import pack, pack_plain, unpack
-from ..contracts.errors import Corrupted
+from ..contracts.codec import pack, pack_plain, unpack, unpack_rest
+from ..contracts.errors import BadSetup, BatonpassError, Corrupted
 from ..contracts.lean import dataclass
 from ..contracts.names import home, mint
 from ..contracts.understood import understood
-from .coded.codec import Codec, MissingKey, check_open, check_read
+from ..contracts.unpackable import where
+from ..contracts.unpacking import Unfit
+from .coded.codec import Codec, MissingKey, check_open, check_read, missing_key
 from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
 from .parts.share import Sharing, Writer
 from .parts.spans import Span, read_spans, write_spans
 from .parts.split import amend, split
-from .parts.stored import NATIVE, STATE, Claim, StoredPart, claims, describe, node_of, put_in, read_parts, take_out
+from .parts.stored import (
+    NATIVE,
+    ROOTS,
+    STATE,
+    Claim,
+    StoredPart,
+    claims,
+    describe,
+    node_of,
+    put_in,
+    read_parts,
+    take_out,
+)
 from .rows import CheckpointRow, CommitLine, Place
 from .seals import FORMAT, content_hash, is_sealed, read_commit
 
@@ -210,19 +224,33 @@ def saved(draft: Draft, commit: CommitLine) -> Checkpoint:
 
 @dataclass(slots=True)
 class Opened:
-    """A stored checkpoint that was verified. `damaged` names the values that failed."""
+    """A stored checkpoint that was verified. `damaged` names the values that failed, `locked` those that need a key
+    that is missing here, with that reason. `unfit` are values in `roots` that their classes do not take."""
 
     row: CheckpointRow
     about: dict[str, Any]
     roots: list[Any]
     parts: list[StoredPart]
     damaged: list[str]
+    locked: dict[str, MissingKey]
+    unfit: list[Unfit]
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """As users see it; `Corrupted` if anything is damaged."""
+        """As users see it; `Corrupted`, `MissingKey` or `BadSetup` if anything can't be read."""
         self._check()
-        return self.partial
+        made, unfit = self._made()
+        for name, why in unfit.items():
+            raise BadSetup(self._told(name, why))
+        return made
+
+    @property
+    def partial(self) -> Checkpoint:
+        """The checkpoint without the values that can't be read, which `damaged` and `unreadable` name. Those that their
+        classes do not take are in it as they are stored."""
+        made, unfit = self._made()
+        made.__dict__["unreadable"] = (*self.locked, *unfit)
+        return made
 
     def _check(self) -> None:
         if self.damaged:
@@ -231,30 +259,43 @@ class Opened:
                 f"checkpoint {self.row.id}: its {what} is not what was saved; restore(partial=True) gives the rest, "
                 "and older checkpoints may be readable"
             )
+        for name, why in self.locked.items():
+            raise MissingKey(self._told(name, why))
 
-    @property
+    def _told(self, name: str, why: Exception) -> str:
+        return f"checkpoint {self.row.id}: its {name} can't be read here: {why}; restore(partial=True) gives the rest"
+
     @understood("checkpoint {0.row.id}")
-    def partial(self) -> Checkpoint:
-        """The checkpoint without its damaged values, which `damaged` names."""
-        roots = list(self.roots)
+    def _made(self) -> tuple[Checkpoint, dict[str, BatonpassError]]:
+        """The checkpoint, and why which of its values do not fit their classes."""
+        roots, unfit = list(self.roots), list(self.unfit)
         for part in self.parts:
-            (take_out if part.part is None else put_in)(roots, part)
+            if part.part is None:
+                take_out(roots, part)
+            else:
+                put_in(roots, part, partial(unpack_rest, unfit=unfit))
         made = Checkpoint.__new__(Checkpoint)  # faster than the constructor of a frozen class; `about` has all fields
         made.__dict__.update(self.about, state=roots[STATE], native=roots[NATIVE], damaged=tuple(self.damaged))
-        return made
+        if not unfit:
+            return made, {}
+        why = {id(each.value): each.reason for each in unfit}
+        places = [found for name, root in zip(ROOTS, roots, strict=True) for found in where(why, root, name)]
+        # A class with functions of its own may have put the value into something else.
+        return made, {place: why[each] for place, each in places} or {ROOTS[STATE]: unfit[0].reason}
 
     @property
     def base(self) -> Base:
         """What the next checkpoint may share with it. `Corrupted` if anything is damaged, which the next one would
         hide."""
         self._check()
+        unfit: list[Unfit] = []  # they stay as they are stored
         below: tuple[dict[Path, Part], dict[Path, Part]] = ({}, {})
         for part in self.parts:
             assert part.part is not None
             below[part.root][part.path] = part.part
         # Unpacked again, because users may have changed what they got.
-        state = node_of(unpack(self.row.state[1:]), below[STATE])
-        native = node_of(unpack(self.row.native[1:]), below[NATIVE]) if self.row.native else None
+        state = node_of(unpack_rest(self.row.state[1:], unfit), below[STATE])
+        native = node_of(unpack_rest(self.row.native[1:], unfit), below[NATIVE]) if self.row.native else None
         return Base(self.row.id, state, native, self.about["version"])
 
 
@@ -263,16 +304,19 @@ def open_row(row: CheckpointRow) -> Opened:
     """Verify a stored checkpoint. `Corrupted` names it if not even its record can be read."""
     commit, header = verified(row)
     state_hash, native_hash, *entries = header[7:10]
-    damaged: list[str] = []
+    failed: list[tuple[str, Sequence[bytes]]] = []
     roots: list[Any] = []
+    unfit: list[Unfit] = []
     for name, data, expected in (("state", row.state, state_hash), ("native", row.native, native_hash)):
         intact = content_hash(data) == expected
-        roots.append(unpack(_body(row, data)) if data and intact else None)
+        roots.append(unpack_rest(_body(row, data), unfit) if data and intact else None)
         if not intact:
-            damaged.append(name)
+            failed.append((name, (data,)))
     read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies, roots)) if entries else []
-    damaged += [part.name for part in read if part.part is None]
-    return Opened(row, _about(row.id, header, commit, row.name), roots, read, damaged)
+    failed += [(part.name, part.found) for part in read if part.part is None]
+    locked = {name: why for name, found in failed if (why := missing_key(found))}
+    damaged = [name for name, _ in failed if name not in locked]
+    return Opened(row, _about(row.id, header, commit, row.name), roots, read, damaged, locked, unfit)
 
 
 def claims_of(row: CheckpointRow) -> list[Claim]:

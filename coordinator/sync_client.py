@@ -176,8 +176,9 @@ class SyncCoordinator(SyncScheduling):
     ) -> Checkpoint:
         """Load a checkpoint with its state, verified, by its id, or by its name in a thread.
 
-        Raises `NotFound` or `Corrupted`. A state saved by an older version of its agent is migrated. With `partial`, a
-        damaged checkpoint is loaded without the values that can't be verified. `.damaged` names them.
+        Raises `NotFound` or `Corrupted`, or `BadSetup` if a key is missing or a class does not take what is stored. A
+        state saved by an older version of its agent is migrated. With `partial`, the checkpoint is loaded without the
+        values that can't be read. `.damaged` and `.unreadable` name them.
         """
         return drive(self.store, travel.restore(self.book, checkpoint_id, thread, name, rest=partial))
 

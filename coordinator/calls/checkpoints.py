@@ -108,8 +108,7 @@ def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, par
     make = partial(draft, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec, more=more)
     made = make(snapshot, base=base)
     # Look first, before a large state is sent whole: others may have saved most of it to this thread.
-    if base is None and made.new.appends and (yield from latest(bases, place.thread)):
-        base = bases.get(place.thread)
+    if base is None and made.new.appends and (base := (yield from _tip(bases, place.thread))):
         made = make(as_drafted(snapshot, made), base=base)
     for less in (Sharing.REFER, Sharing.NOTHING, None):
         try:
@@ -127,11 +126,21 @@ def _base_of(bases: Bases, thread: str, parent: str) -> Call[Base | None]:
     known = bases.get(thread)
     if known is not None and parent in ("", known.id):
         return known
-    if not parent:
-        yield from latest(bases, thread)
-        return bases.get(thread)
-    opened = yield from read(Restore(parent))
-    return opened.base if opened else None
+    if parent:
+        opened = yield from read(Restore(parent))
+        return opened.base if opened else None
+    return (yield from _tip(bases, thread))
+
+
+def _tip(bases: Bases, thread: str) -> Call[Base | None]:
+    """The thread's newest checkpoint, of which classes need not take all that is stored. None if it has none."""
+    opened = yield from read(Latest(text(thread, "thread")))
+    if opened is None:
+        bases.forget(thread)
+        return None
+    base = opened.base
+    bases.put_later(thread, base.size, lambda: base)
+    return base
 
 
 def restore(checkpoint_id: str, *, rest: bool = False) -> Call[Checkpoint]:

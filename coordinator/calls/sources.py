@@ -38,14 +38,15 @@ class Source(NamedTuple):
 
 
 def source_of(book: Book, checkpoint_id: str, *, replaced: bool = False) -> Call[Source]:
-    """A checkpoint to go on from, migrated to its agent's present version. If its state is to be `replaced`, that may
-    be damaged, and nothing is shared with it then."""
+    """A checkpoint to go on from, migrated to its agent's present version. If its state is to be `replaced`, that need
+    not be readable, and nothing is shared with it then."""
     opened = yield from read(Restore(checked(checkpoint_id)))
     assert opened is not None
     place = read_commit(opened.row.commit, opened.row.id).place
-    if replaced and opened.damaged and all(name.startswith(ROOTS[STATE]) for name in opened.damaged):
-        rest = opened.partial
-        rest = book.migrated(replace(rest, state=rest.state or {}, damaged=()))
+    rest = opened.partial if replaced else None
+    failed = (*rest.damaged, *rest.unreadable) if rest else ()
+    if rest and failed and all(name.startswith(ROOTS[STATE]) for name in failed):
+        rest = book.migrated(replace(rest, state=rest.state or {}, damaged=(), unreadable=()))
         return Source(rest, Base(opened.row.id, Inline(pack({})), None, rest.version), place)
     return opened_source(book, opened)
 

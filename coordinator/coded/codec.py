@@ -10,7 +10,7 @@ Protected data is bound to its place (`about`): a record that was moved is refus
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, cast
 
@@ -181,6 +181,18 @@ def check_read(data: bytes) -> None:
     """Raise the reason, if these bytes stand in for unreadable ones."""
     if data[:1] == UNREAD and data[1:2] in _REASONS:
         raise _REASONS[data[1:2]](data[2:].decode("utf-8", "replace"))
+
+
+def missing_key(found: Sequence[bytes]) -> MissingKey | None:
+    """The reason, if one of these stands in for bytes for which a key is missing here."""
+    for data in found:
+        try:
+            check_read(data)
+        except MissingKey as error:
+            return error
+        except Corrupted:
+            pass
+    return None
 
 
 def check_open(data: bytes, what: str) -> None:

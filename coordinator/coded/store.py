@@ -310,12 +310,8 @@ def _write(codec: Codec, write: Write, about: str) -> Write:
     read = write if codec.plain and is_written(write.data) else replace(write, data=tried(codec, write.data, about))
     if not read.bodies or not is_written(read.data):
         return read
-    try:
-        found = zip(framed_spans(read), read_spans(read.spans), read.bodies, strict=False)
-        bodies = tuple(_unframed(codec, span, data) if framed else data for framed, span, data in found)
-    except (BadSetup, MissingExtra) as error:  # opening it will raise that
-        return replace(read, data=unread(error))
-    return replace(read, bodies=bodies)
+    found = zip(framed_spans(read), read_spans(read.spans), read.bodies, strict=False)
+    return replace(read, bodies=tuple(_unframed(codec, span, data) if framed else data for framed, span, data in found))
 
 
 def _kept(codec: Codec, row: ItemRow) -> ItemRow:
@@ -363,3 +359,5 @@ def _unframed(codec: Codec, span: Span, data: bytes) -> bytes:
         return unframe(codec, span, data)
     except Corrupted:
         return CODED  # its hash will show that this is not what was saved
+    except (BadSetup, MissingExtra) as error:  # opening what it is a part of will raise that
+        return unread(error)

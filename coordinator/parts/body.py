@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import msgpack
@@ -35,7 +35,7 @@ def body_of(value: Any, packed: bytes) -> Body:
     return Body(kind, len(value) if kind in (LIST, DICT) else 1, packed, start)
 
 
-def value_of(kind: str, count: int, body: bytes) -> Any:
+def value_of(kind: str, count: int, body: bytes, unpack: Callable[[bytes], Any] = unpack) -> Any:
     """The value of a body, which must have been verified."""
     if kind == LIST:
         return unpack(_array(count) + body)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from xxhash import xxh3_128
 
-from ...contracts.codec import pack, unpack
+from ...contracts.codec import pack, unpack_rest
 from ...contracts.lean import dataclass
 from .body import value_of
 from .spans import Span, cut
@@ -162,13 +162,13 @@ def parts(node: Node | None, path: Path = ()) -> Iterator[tuple[Path, Part]]:
 
 
 def value(node: Node | None) -> Any:
-    """The node's value, as new objects."""
+    """The node's value, as new objects. What their classes do not take is in it as it is stored."""
     if node is None:
         return None
     if isinstance(node, Inline):
-        return unpack(node.packed)
+        return _read(node.packed)
     if isinstance(node, Part):
-        return value_of(node.kind, node.count, node.body)
+        return value_of(node.kind, node.count, node.body, _read)
     return {key: value(child) for key, child in node.children.items()}
 
 
@@ -177,8 +177,12 @@ def children_of(node: Node | None) -> dict[Any, Node]:
     if isinstance(node, Branch):
         return node.children
     if isinstance(node, Inline) and (node.packed[0] & 0xF0 == 0x80 or node.packed[0] in (0xDE, 0xDF)):
-        return {key: Inline(pack(item)) for key, item in unpack(node.packed).items()}
+        return {key: Inline(pack(item)) for key, item in _read(node.packed).items()}
     return {}
+
+
+def _read(packed: bytes) -> Any:
+    return unpack_rest(packed, [])
 
 
 def _map_header(count: int) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from xxhash import xxh3_128
 
-from ...contracts.codec import pack
+from ...contracts.codec import pack, unpack
 from ...contracts.lean import dataclass
 from .body import value_of
 from .nodes import Branch, Inline, Node, Part, Path, parts
@@ -19,11 +19,13 @@ ROOTS = ("state", "native")
 
 @dataclass(slots=True)
 class StoredPart:
-    """A part that was read. `part` is None if its bytes are not those that were saved."""
+    """A part that was read. `part` is None if its bytes are not those that were saved, `found` what is there instead:
+    these, or what says why nobody could read them here."""
 
     root: int
     path: Path
     part: Part | None
+    found: Sequence[bytes] = ()
 
     @property
     def name(self) -> str:
@@ -65,7 +67,8 @@ def read_parts(
             framed=bool(framed),
             tail=len(end),
         )
-        yield StoredPart(root, tuple(path), part if part.hash.digest() == digest else None)
+        intact = part.hash.digest() == digest
+        yield StoredPart(root, tuple(path), part if intact else None, () if intact else found)
         first = last
 
 
@@ -98,10 +101,10 @@ def _taken(roots: list[Any], root: int, path: Sequence[Any]) -> bytes:
     return held or b""
 
 
-def put_in(roots: list[Any], stored: StoredPart) -> None:
+def put_in(roots: list[Any], stored: StoredPart, read: Callable[[bytes], Any] = unpack) -> None:
     """Puts a part's value in its place in `roots`, which are state and native part."""
     assert stored.part is not None
-    whole = value_of(stored.part.kind, stored.part.count, stored.part.body)
+    whole = value_of(stored.part.kind, stored.part.count, stored.part.body, read)
     if not stored.path:
         roots[stored.root] = whole
         return
