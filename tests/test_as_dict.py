@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.codec import pack
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -64,6 +66,32 @@ async def test_all_that_is_listed_is_json(store_url: str) -> None:
     assert [json.loads(json.dumps(each)) for each in found] == found
     assert [each.get("state") for each in found][:2] == [None, {"when": "2026-01-02T00:00:00Z"}]
     assert {"step": "first", "context": {"day": "Friday"}}.items() <= found[0].items()
+
+
+async def test_a_value_of_an_unknown_type_shows_what_it_holds() -> None:
+    """As in the command line, which has nobody's classes."""
+    stored: dict[str, Any] = {
+        "model": {"lr": 0.1},
+        "grown": [{"lr": 0.1}, ["lr"], {"more": 5}, {"_best": 1}],
+        "inner": {"of": bp.UnknownValue("asdict.inner", pack(["x"]))},
+        "enum": "RED",
+        "four": [{}, [], "x", 1],
+    }
+    state = {name: bp.UnknownValue(f"asdict.{name}", pack(held)) for name, held in stored.items()}
+    async with bp.connect("memory://") as coordinator:
+        first = await coordinator.save(thread="t", agent="a", state={**state, "damaged": bp.UnknownValue("x", b"\xc1")})
+        grown = bp.UnknownValue("asdict.grown", pack([{"lr": 0.2}, [], {"more": 5}, {"_best": 2}]))
+        second = await coordinator.save(thread="t", agent="a", state={**state, "grown": grown})
+        changed = (await coordinator.diff(first.id, second.id)).changed
+    assert first.as_dict()["state"] == {
+        "model": {"type": "asdict.model", "value": {"lr": 0.1}},
+        "grown": {"type": "asdict.grown", "value": {"lr": 0.1, "more": 5}},
+        "inner": {"type": "asdict.inner", "value": {"of": {"type": "asdict.inner", "value": ["x"]}}},
+        "enum": {"type": "asdict.enum", "value": "RED"},
+        "four": {"type": "asdict.four", "value": [{}, [], "x", 1]},
+        "damaged": {"type": "x", "packed": "wQ=="},
+    }
+    assert [(each.path, each.new) for each in changed] == [("state['grown'].lr", 0.2), ("state['grown']._best", 2)]
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])

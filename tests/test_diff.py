@@ -166,7 +166,7 @@ def test_values_of_types_that_this_process_lacks(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delitem(state_types._by_name, name)
         monkeypatch.delitem(state_types._by_class, kind)
     found = diff(*map(unpack, packed))
-    path = "state['o'].value['held']['n'].value[0]['text']"
+    path = "state['o'].held['n'].text"
     assert found.changed == (Change(path, "a", "b"),)
     [[gone], [come]] = found.removed, found.added
     assert [gone.old.value, come.new.value] == [{"held": "a"}, {"held": "b"}]
