@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from .builtin_types import class_of
 from .codec import pack
-from .errors import BatonpassError, Unserializable
-from .shapes import shape_of
+from .errors import Corrupted, Unserializable
+from .shapes import seen_fields, shape_of
 from .state_types import UnknownValue
 
 Entries: TypeAlias = dict[object, tuple[str, Any]]
@@ -46,7 +46,11 @@ def fields(value: Any) -> Entries | None:
 def _stored(value: UnknownValue) -> Entries:
     """What can be shown of a value whose class this process lacks."""
     try:
-        held = (".value", value.value)
-    except BatonpassError:  # a value inside of it no longer fits its class
-        held = (".packed", value.packed)
-    return {"type": (".type_name", value.type_name), "held": held}
+        held = value.value
+    except Corrupted:
+        return {"type": (".type_name", value.type_name), "held": (".packed", value.packed)}
+    if seen := seen_fields(held):  # written as by a process that has the class
+        inside: Entries = {f".{name}": (f".{name}", item) for each in seen for name, item in each.items()}
+    else:
+        inside = {"held": (".value", held)}
+    return {"type": (".type_name", value.type_name), **inside}

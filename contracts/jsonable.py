@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel
 from pydantic_core import to_json
+
+from .errors import Corrupted
+from .shapes import seen_fields
+from .state_types import UnknownValue
 
 _DEEPEST = 250  # pydantic can write only a few levels more
 _DEEPER = "(nested too deeply for JSON)"
@@ -27,12 +32,37 @@ def jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _seen(value: UnknownValue) -> dict[str, Any]:
+    """A value whose class this process lacks: its type, and what it holds, which is an object's fields by name."""
+    try:
+        held = value.value
+    except Corrupted:
+        return {"type": value.type_name, "packed": value.packed}
+    fields = seen_fields(held)
+    return {"type": value.type_name, "value": fields[0] if fields else held}
+
+
 def _plain(value: Any, room: int = _DEEPEST) -> Any:
+    if isinstance(value, UnknownValue):
+        value = _seen(value)
+    elif dataclasses.is_dataclass(value) and not hasattr(value, "__pydantic_serializer__"):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, BaseModel) or not isinstance(value, Mapping | list | tuple | set | frozenset):
         return value
     if not room:
         return _DEEPER
     if isinstance(value, Mapping):
-        entries = cast("Mapping[object, object]", value)
-        return {key if isinstance(key, str) else str(key): _plain(item, room - 1) for key, item in entries.items()}
+        return {name: _plain(item, room - 1) for name, item in _named(cast("Mapping[object, object]", value))}
     return [_plain(item, room - 1) for item in cast("Iterable[object]", value)]
+
+
+def _named(entries: Mapping[object, object]) -> Iterable[tuple[str, object]]:
+    """A dict's entries with texts as keys. One whose text is another's key says its type too, so that none is lost."""
+    taken = {key for key in entries if isinstance(key, str)}
+    for key, item in entries.items():
+        name = key if isinstance(key, str) else str(key)
+        if name is not key:
+            while name in taken:
+                name = f"{name} ({type(key).__name__})"
+            taken.add(name)
+        yield name, item

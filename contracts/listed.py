@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, cast
 
 from .jsonable import jsonable
@@ -13,4 +13,4 @@ class Listed:
 
     def as_dict(self) -> dict[str, Any]:
         """Its values for JSON, with times as text."""
-        return jsonable(asdict(cast("Any", self)))
+        return jsonable({field.name: getattr(self, field.name) for field in fields(cast("Any", self))})

@@ -18,9 +18,10 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined, from_json
 
 from .alike import alike
-from .builtin_types import NotPlain
+from .builtin_types import NotPlain, class_of
 
 Parts = Iterable[tuple[str, Any]]
+_MAYBE = (dict, type(None))
 
 
 class Shape(Protocol):
@@ -51,6 +52,19 @@ def fields_of(stored: Any) -> dict[str, Any]:
         return cast("dict[str, Any]", from_json(stored))
     fields, _, extra, *_ = cast("Any", (stored, (), None) if isinstance(stored, dict) else stored)
     return {**fields, **(extra or {})}
+
+
+def seen_fields(stored: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The fields and the private attributes in the stored form of what is, as far as can be seen, a pydantic model, a
+    dataclass or a NamedTuple of an unknown class."""
+    if class_of(stored) is list and len(stored) == 4:
+        fields, unset, *others = stored
+        if class_of(fields) is dict and class_of(unset) is list and all(class_of(each) in _MAYBE for each in others):
+            extra, private = others
+            return {**fields, **(extra or {})}, private or {}
+    if class_of(stored) is dict and all(class_of(name) is str for name in stored):
+        return stored, {}
+    return None
 
 
 def shape_of(kind: type[Any]) -> Shape | None:

@@ -73,9 +73,9 @@ class UnknownValue:
     @property
     def value(self) -> Any:
         """What is stored, as plain values; `Corrupted` if it can't be read."""
-        from .codec import unpack
+        from .codec import unpack_rest
 
-        return unpack(self.packed)
+        return unpack_rest(self.packed, [])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in ("type_name", "packed"):  # looked up while a copy is made

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -133,3 +135,22 @@ def test_a_result_is_printed_as_show_prints_it(cli: CommandLine) -> None:
         printed = [cli(*submit), cli(*submit, "--app", f"{__name__}:app")]
     shown = [cli("show", job["id"], "--json").json["result"] for job in cli("jobs", "--json").json]
     assert [each.json for each in printed] == shown == [{"weight": 1.5, "label": "_w=="}] * 2
+
+
+def test_json_has_no_number_that_only_python_reads(
+    sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As over HTTP. A loss that is not a number is nothing rare."""
+    run = CommandLine(sqlite_url, capsys, monkeypatch)
+    with bp.connect(run.url) as coordinator:
+        ids = [
+            coordinator.save(thread="run", agent="a", state={"loss": loss}, context={"best": float("inf")}).id
+            for loss in (1.0, float("nan"))
+        ]
+
+    def read(*command: str) -> Any:
+        return json.loads(run(*command).out, parse_constant=pytest.fail)
+
+    assert read("restore", ids[1], "--json")["state"] == read("restore", ids[1]) == {"loss": "NaN"}
+    assert read("diff", *ids, "--json")["changed"] == [{"path": "state['loss']", "old": 1.0, "new": "NaN"}]
+    assert read("timeline", "run", "--json")[0]["context"] == {"best": "Infinity"}
