@@ -18,8 +18,8 @@ _LONGEST_LINE = 1000  # characters: an error may quote a whole document, which a
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
-    """Print plain values as JSON."""
-    typer.echo(as_json(value, indent=indent))
+    """Print plain values as JSON that everybody reads: the same as over HTTP."""
+    typer.echo(as_json(value, indent=indent, no_number="strings"))
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

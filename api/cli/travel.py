@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
@@ -66,7 +66,7 @@ def diff(
     with opened(store, namespace) as coordinator:
         found: Diff = coordinator.diff(old, new)
     if as_json:
-        print_json(asdict(found))
+        print_json(found)
         return
     for line in found.lines():
         typer.echo(typer.style(line, fg=_COLOURS[line[0]]) if sys.stdout.isatty() else line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, cast
 
 from starlette.requests import Request
@@ -106,7 +105,7 @@ class _Travel:
 
     async def diff(self, _: Request, wanted: Compared) -> Response:
         """Compare the states of two checkpoints."""
-        return answer(asdict(await self._coordinator.diff(wanted.old, wanted.new)))
+        return answer(await self._coordinator.diff(wanted.old, wanted.new))
 
     async def fork(self, request: Request, given: Fork) -> Response:
         """Continue from a checkpoint in another way: as a branch, a new thread, or a new job."""
