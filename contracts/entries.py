@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from .builtin_types import class_of
 from .codec import pack
 from .errors import Corrupted, Unserializable
+from .opaque import Opaque
 from .shapes import seen_fields, shape_of
-from .state_types import UnknownValue
 
 Entries: TypeAlias = dict[object, tuple[str, Any]]
 """A part of a value: how its place is written, and the part."""
@@ -35,7 +35,7 @@ def items(value: Mapping[Any, Any]) -> Entries:
 def fields(value: Any) -> Entries | None:
     """The fields of a model or a dataclass, and what else is stored of it."""
     kind = class_of(value)
-    if kind is UnknownValue:
+    if issubclass(kind, Opaque):
         return _stored(value)
     if issubclass(kind, Enum) or not (issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind)):
         return None
@@ -43,8 +43,8 @@ def fields(value: Any) -> Entries | None:
     return {at: (at, item) for at, item in shape.parts(value)} if shape else None
 
 
-def _stored(value: UnknownValue) -> Entries:
-    """What can be shown of a value whose class this process lacks."""
+def _stored(value: Opaque) -> Entries:
+    """What can be shown of a value that stands for another."""
     try:
         held = value.value
     except Corrupted:

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from .errors import Corrupted
+from .opaque import Opaque
 from .shapes import seen_fields
-from .state_types import UnknownValue
 
 _DEEPEST = 250  # pydantic can write only a few levels more
 _DEEPER = "(nested too deeply for JSON)"
@@ -32,8 +32,8 @@ def jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _seen(value: UnknownValue) -> dict[str, Any]:
-    """A value whose class this process lacks: its type, and what it holds, which is an object's fields by name."""
+def _seen(value: Opaque) -> dict[str, Any]:
+    """A value that stands for an object: the object's type, and what it holds, by name if these are fields."""
     try:
         held = value.value
     except Corrupted:
@@ -43,7 +43,7 @@ def _seen(value: UnknownValue) -> dict[str, Any]:
 
 
 def _plain(value: Any, room: int = _DEEPEST) -> Any:
-    if isinstance(value, UnknownValue):
+    if isinstance(value, Opaque):
         value = _seen(value)
     elif dataclasses.is_dataclass(value) and not hasattr(value, "__pydantic_serializer__"):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}

@@ -18,6 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from .builtin_types import ENCODERS, NotPlain
 from .errors import BadSetup, BatonpassError
+from .opaque import Opaque
 from .shapes import Custom, Shape, fields_of, shape_of
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class StateType:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownValue:
+class UnknownValue(Opaque):
     """A stored value whose type this process doesn't know. To get the real value, import the module that registers it.
 
     You can look at `value` (its content as plain values), compare it, and save it again unchanged.
@@ -77,13 +78,15 @@ class UnknownValue:
 
         return unpack_rest(self.packed, [])
 
+    @property
+    def closed(self) -> str:
+        """Why nothing in it can be changed, and what to do."""
+        return "this process has no class of that name: import the module that registers it"
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in ("type_name", "packed"):  # looked up while a copy is made
             raise AttributeError(name)
-        raise AttributeError(
-            f"no {name!r}: this is a stored {self.type_name!r}, and this process has no class of that name: import the "
-            "module that registers it"
-        )
+        raise AttributeError(f"no {name!r}: this is a stored {self.type_name!r}, and {self.closed}")
 
 
 @overload

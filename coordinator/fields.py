@@ -16,14 +16,14 @@ from pydantic.fields import FieldInfo
 from ..contracts.alike import alike
 from ..contracts.builtin_types import class_of
 from ..contracts.errors import BadSetup
+from ..contracts.opaque import Opaque
 from ..contracts.shapes import fielded
-from ..contracts.state_types import UnknownValue
 
 
 def parts(held: Any) -> dict[str, Any] | None:
     """The fields of a model or a dataclass, and what else is stored of it. None for anything else."""
     kind = class_of(held)
-    shape = None if kind is UnknownValue else fielded(kind)
+    shape = None if issubclass(kind, Opaque) else fielded(kind)
     return None if shape is None else {at.removeprefix("."): part for at, part in shape.parts(held)}
 
 

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from ..contracts.errors import BadSetup
+from ..contracts.opaque import Opaque
 from . import fields
 
 # How many names of a dict an error lists.
@@ -96,6 +97,8 @@ def _check(held: Any, step: Any, place: str, *, last: bool, new: bool) -> None:
             raise BadSetup(f"there is no {place!r}: the state has nothing at {step!r}, only {_names(held)}{also}")
         if step in held and last and new:
             raise BadSetup(f"{place!r} is there already: change it with --set")
+    elif isinstance(held, Opaque):
+        raise BadSetup(f"{place!r} can't be changed: it is in a {held.type_name}, and {held.closed}")
     elif not issubclass(type(held), list):
         raise BadSetup(f"there is no {place!r}: what holds {step!r} is a {type(held).__name__}, not a list or a dict")
     elif type(step) is not int or not -len(held) <= step < len(held) + last:

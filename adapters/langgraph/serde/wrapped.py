@@ -12,6 +12,7 @@ import msgpack
 
 from ....contracts.builtin_types import class_of
 from ....contracts.errors import Corrupted
+from ....contracts.opaque import Opaque
 from ....contracts.state_types import state_type
 
 # LangGraph's codes for arrays, and for a delta channel's value. All others stand for an object: its module, its name,
@@ -30,7 +31,7 @@ _DEEPEST = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapped:
+class Wrapped(Opaque):
     """What the serializer made of a value. `types` has the module and name of each type that restoring it needs.
 
     Reading it restores nothing. A saver does that, with the types that it allows.
@@ -40,9 +41,28 @@ class Wrapped:
     data: bytes
     types: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def type_name(self) -> str:  # type: ignore[override]
+        """The types that it holds."""
+        return ", ".join(".".join(name) for name in self.types) or self.kind
+
+    @property
+    def packed(self) -> bytes:  # type: ignore[override]
+        """As LangGraph's serializer wrote it."""
+        return self.data
+
+    @property
+    def value(self) -> Any:
+        """What it holds, as plain values; `Corrupted` if it can't be read."""
+        return _held(self)
+
+    @property
+    def closed(self) -> str:
+        """Why nothing in it can be changed, and what to do."""
+        return "only its graph can make that: register the class with @bp.state_type, or use the graph's update_state"
+
     def __repr__(self) -> str:
-        named = ", ".join(".".join(name) for name in self.types)
-        return f"<{named or self.kind}, {len(self.data)} bytes>"
+        return f"<{self.type_name}, {len(self.data)} bytes>"
 
 
 def contents(value: Any) -> Any:
