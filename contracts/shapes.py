@@ -98,10 +98,16 @@ class Custom:
         return self.undump(stored)
 
     def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
-        yield lambda: self.dump(value)
+        yield lambda: self._dumped(value)
 
     def parts(self, value: Any) -> Parts:
         yield "", self.dump(value)
+
+    def _dumped(self, value: Any) -> Any:
+        try:
+            return self.dump(value)
+        except Exception as error:  # the function is the user's, and the refusal names the value
+            raise NotPlain(f"dump= of its class raised {type(error).__name__}: {error}") from error
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,9 @@ value of an unknown type comes back as an `UnknownValue`, which is saved again u
 
 from __future__ import annotations
 
+import builtins
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -171,11 +173,25 @@ def _not_registered(kind: type[Any]) -> NotPlain:
     reason = f"{_where(kind)} is neither a plain type nor a registered one"
     if kind.__module__ == "builtins":
         return NotPlain(reason)
-    name = f"{kind.__module__.rpartition('.')[2].strip('_')}.{kind.__name__.lower()}"
-    how = f'@bp.state_type("{name}")'
+    return NotPlain(reason, advice=f"Register the class, e.g. {_registration(kind)}, or convert it to plain values")
+
+
+def _registration(kind: type[Any]) -> str:
+    """How to register a class, as code that runs where the class has been imported."""
+    title = kind.__name__
+    name = f"{kind.__module__.rpartition('.')[2].strip('_')}.{title.lower()}"
+    name = re.sub(r"[^a-z0-9_.]+", "-", name).strip("-")
+    if hasattr(builtins, title):  # another class of that name, which code would register instead
+        title = f"{kind.__module__}.{title}"
     if shape_of(kind) is None:  # its fields are not known
-        how = f'bp.state_type("{name}", {kind.__name__}, dump=..., load=...)'
-    return NotPlain(reason, advice=f"Register the class, e.g. {how}, or convert it to plain values")
+        return f'bp.state_type("{name}", {title}, dump=..., load=...)'
+    # Nobody can decorate a generic's parametrized class, or one of an installed package.
+    return f'bp.state_type("{name}", {title})' if "[" in title or _is_installed(kind) else f'@bp.state_type("{name}")'
+
+
+def _is_installed(kind: type[Any]) -> bool:
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names or "-packages" in file
 
 
 def type_named(name: str) -> StateType | None:

@@ -13,7 +13,8 @@ from enum import Enum, Flag, IntEnum, StrEnum
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 import pytest
 from pydantic import BaseModel, ConfigDict, HttpUrl, PrivateAttr, SecretStr, field_validator
@@ -22,6 +23,8 @@ import batonpass as bp
 from batonpass.contracts import state_types
 from batonpass.contracts.alike import alike
 from batonpass.contracts.codec import pack, unpack
+
+T = TypeVar("T")
 
 
 @bp.state_type("test.colour")
@@ -176,6 +179,21 @@ class Child(Tree):
     pass
 
 
+class Several(BaseModel, Generic[T]):
+    items: list[T]
+
+
+Bool = type("bool", (), {"__module__": "units"})  # as numpy's is called
+
+
+class Fraught:
+    def dumped(self) -> Any:
+        raise KeyError("lost")
+
+
+bp.state_type("test.fraught", Fraught, dump=Fraught.dumped, load=lambda _: Fraught())
+
+
 @pytest.mark.parametrize(
     ("value", "path", "reason"),
     [
@@ -189,6 +207,14 @@ class Child(Tree):
             "state['one']",
             r'deque is neither.*, e\.g\. bp\.state_type\("collections\.deque", deque, dump=\.{3}, load=\.{3}\), or',
         ),
+        (
+            Several[int](items=[1]),
+            "state",
+            r'e\.g\. bp\.state_type\("test_state_types\.several-int", Several\[int\]\), or',
+        ),
+        (Bool(), "state", r'e\.g\. bp\.state_type\("units\.bool", units\.bool, dump=\.{3}, load=\.{3}\), or'),
+        (urlsplit("a"), "state", r'e\.g\. bp\.state_type\("parse\.splitresult", SplitResult\), or convert'),
+        ({"a": [Fraught()]}, "state['a'][0]", "dump= of its class raised KeyError: 'lost'"),
         (Child(), "state", "Child is neither a plain type nor"),
         (Kind.A, "state", "Kind is neither"),
         ({"a": [Box(1, [Stranger(x=1)])]}, "state['a'][0].others[0]", "Stranger is neither"),
