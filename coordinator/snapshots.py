@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-import msgpack
-
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ..contracts.codec import pack, pack_plain, unpack, unpack_rest
 from ..contracts.errors import BadSetup, BatonpassError, Corrupted
@@ -29,9 +27,7 @@ from .parts.stored import (
     NATIVE,
     ROOTS,
     STATE,
-    Claim,
     StoredPart,
-    claims,
     describe,
     node_of,
     put_in,
@@ -44,7 +40,6 @@ from .seals import FORMAT, content_hash, is_sealed, read_commit
 _NO_CONTEXT = pack({})
 # Marks the checkpoint of a rollback, in its header.
 ROLLBACK = "rollback"
-_OPAQUE: dict[str, Any] = {"ext_hook": msgpack.ExtType, "strict_map_key": False}
 _NO_PARTS: tuple[list[Any], list[Span]] = ([], [])
 
 
@@ -309,7 +304,7 @@ def open_row(row: CheckpointRow) -> Opened:
     unfit: list[Unfit] = []
     for name, data, expected in (("state", row.state, state_hash), ("native", row.native, native_hash)):
         intact = content_hash(data) == expected
-        roots.append(unpack_rest(_body(row, data), unfit) if data and intact else None)
+        roots.append(unpack_rest(body_of(row, data), unfit) if data and intact else None)
         if not intact:
             failed.append((name, (data,)))
     read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies, roots)) if entries else []
@@ -317,15 +312,6 @@ def open_row(row: CheckpointRow) -> Opened:
     locked = {name: why for name, found in failed if (why := missing_key(found))}
     damaged = [name for name, _ in failed if name not in locked]
     return Opened(row, _about(row.id, header, commit, row.name), roots, read, damaged, locked, unfit)
-
-
-def claims_of(row: CheckpointRow) -> list[Claim]:
-    """What a stored checkpoint says of the parts that lie in logs, without making any object of its own classes."""
-    commit, header = verified(row)
-    if not header[9:10]:
-        return []
-    roots = [msgpack.unpackb(_body(row, data), **_OPAQUE) if data else None for data in (row.state, row.native)]
-    return list(claims(header[9], read_spans(commit.spans), roots))
 
 
 def open_checkpoint(row: CheckpointRow) -> Checkpoint:
@@ -361,7 +347,7 @@ def verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
     commit = read_commit(row.commit, row.id)
     if not is_sealed(row.id, row.header, commit):
         raise Corrupted(f"checkpoint {row.id}: its record is not what was saved; older checkpoints may be readable")
-    header: list[Any] = unpack(_body(row, row.header))
+    header: list[Any] = unpack(body_of(row, row.header))
     place = header[10].get("place") if len(header) > 10 else None
     if place != (list(commit.place[:2]) if commit.place else None):
         raise Corrupted(f"checkpoint {row.id}: it is not at the place where it was put; others may be readable")
@@ -394,7 +380,8 @@ def _about(checkpoint_id: str, header: list[Any], commit: CommitLine, name: str)
     }
 
 
-def _body(row: CheckpointRow, data: bytes) -> bytes:
+def body_of(row: CheckpointRow, data: bytes) -> bytes:
+    """A state or native part without the mark of its format, if that is known."""
     check_open(data, f"checkpoint {row.id}")
     if data[:1] != FORMAT:
         raise Corrupted(f"checkpoint {row.id} is in an unknown format ({data[:1]!r}): a newer Batonpass may read it")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
+from typing import Any
+
+import msgpack
 
 from ...contracts.bundle import BundleInfo
 from ...contracts.errors import Conflict, Corrupted, NotFound, Trimmed
@@ -29,12 +32,12 @@ from ..commands import Events, JobsOn, LastEvent, NewCheckpoint, Places, ReadKep
 from ..parts.digests import Digests, Plan
 from ..parts.runs import Portion, Runs, merged
 from ..parts.spans import Append, Span, read_spans, write_spans
-from ..parts.stored import Claim
+from ..parts.stored import Claim, claims
 from ..place_writes import inlined
 from ..redrafts import Redrafts
 from ..rows import EVENT_ATTRIBUTES, CheckpointRow, EventRow, JobRow, KeptJob, PlaceRow
 from ..seals import content_hash, read_commit
-from ..snapshots import Opened, claims_of, from_ms, open_row, verified
+from ..snapshots import Opened, body_of, from_ms, open_row, verified
 from . import Call, copies, places
 from .events import PAGE
 from .inputs import text
@@ -42,6 +45,7 @@ from .rewinding import is_short_of
 
 # Jobs in these states never go on.
 _OVER = (JobState.COMPLETED, JobState.CANCELED, JobState.REJECTED)
+_OPAQUE: dict[str, Any] = {"ext_hook": msgpack.ExtType, "strict_map_key": False}
 _EVENTS = Which(types=("batonpass.job.*", "batonpass.lease.*", IMPORTED))
 
 
@@ -161,7 +165,7 @@ def _proven(
     doubtful: set[str] = set()
     for row in rows:
         try:
-            claimed += [(row.id, claim, digests.plan(claim.spans)) for claim in claims_of(row)]
+            claimed += [(row.id, claim, digests.plan(claim.spans)) for claim in _claims(row)]
         except (LookupError, TypeError, ValueError):  # keys that only a look at the whole checkpoint understands
             doubtful.add(row.id)
     wanted = tuple({span: None for *_, plan in claimed for span in plan.rest})
@@ -175,13 +179,22 @@ def _proven(
     return proven, held
 
 
+def _claims(row: CheckpointRow) -> list[Claim]:
+    """What a stored checkpoint says of the parts that lie in logs, without making any object of its own classes."""
+    commit, header = verified(row)
+    if not header[9:10]:
+        return []
+    roots = [msgpack.unpackb(body_of(row, data), **_OPAQUE) if data else None for data in (row.state, row.native)]
+    return list(claims(header[9], read_spans(commit.spans), roots))
+
+
 def _whole(row: CheckpointRow, found: _Found) -> Call[Opened | None]:
     """A checkpoint with its parts. None if it is damaged, was deleted, or has expired since its page was read."""
     with suppress(NotFound):
         whole: CheckpointRow = yield Restore(row.id)
         try:
             opened = open_row(whole)
-            if not opened.damaged:
+            if not opened.damaged and not opened.locked:
                 return opened
         except Corrupted:
             pass
