@@ -243,9 +243,9 @@ async def test_a_question_that_was_once_not_answered_takes_no_other_questions_pl
 
 
 async def test_a_replay_costs_no_more_for_each_question_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arguments are compared with older contracts' only if they fit nothing."""
+    """Arguments are compared with what older releases recorded only if they fit nothing."""
     compared: list[object] = []
-    monkeypatch.setattr("batonpass.workers.context.counted.as_stored", compared.append)
+    monkeypatch.setattr("batonpass.workers.context.counted.older_digests", compared.append)
 
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:
         return Reply(text=" ".join([str(await ctx.ask(f"q{number}")) for number in range(6)]))

@@ -14,7 +14,8 @@ from functools import cache
 from typing import Any
 
 from ...contracts.errors import StepMismatch
-from .steps import Steps, as_stored
+from .arguments import older_digests
+from .steps import Steps
 
 # For how many seconds a call that is new lets tasks go ahead that have not made their earlier calls again. What they
 # recorded before those is there. But what an agent does outside of steps takes its time: a model's answer, say.
@@ -44,7 +45,7 @@ def counted(
     one of them is not made again before a new one is made.
     """
     digest = steps.digest(name, arguments)
-    older = cache(lambda: as_stored(arguments))  # costs more than the rest, and is rarely needed
+    older = cache(lambda: older_digests(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False
     # Less than the attempt's timeout, which would be retried, and not say what is wrong.
     patience = min(PATIENCE, steps.timeout / 2)
@@ -71,11 +72,11 @@ def counted(
 
 
 def _repeated(
-    left: Sequence[str], earlier: Mapping[str, bytes | None], digest: bytes, older: Callable[[], bytes]
+    left: Sequence[str], earlier: Mapping[str, bytes | None], digest: bytes, older: Callable[[], Sequence[bytes]]
 ) -> str | None:
-    """The key of an earlier call that one with this digest repeats, or the same with older contracts."""
-    for find in (lambda: digest, older, lambda: None):
-        if left and (full := next((full for full in left if earlier[full] == find()), None)) is not None:
+    """The key of an earlier call that one with this digest repeats, or that an older release has recorded so."""
+    for digests in (lambda: (digest,), older, lambda: (None,)):
+        if left and (full := next((full for full in left if earlier[full] in digests()), None)) is not None:
             return full
     return None
 

@@ -16,8 +16,9 @@ from ...contracts.raised import described
 from ..doubt import Started, about_of, changed, noted, start_of, unknown
 from ..parts import is_anothers
 from ..session import LeaseSession
+from .arguments import same
 from .counted import Later
-from .steps import Recorded, Steps, same
+from .steps import Recorded, Steps
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
 Arguments: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]

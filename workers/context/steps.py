@@ -5,26 +5,23 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Generator, Sequence, Set
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
 from math import inf
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import anyio
-from pydantic import BaseModel
 
 from ...contracts.alike import alike
 from ...contracts.checkpoint import Snapshot
-from ...contracts.codec import pack, try_pack
-from ...contracts.contract import Contract
+from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, StepMismatch, Unserializable
-from ...contracts.upcasting import before_upcast
 from ...coordinator.commands import STEP
 from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
 from ..parts import is_anothers
+from .arguments import digest_of, same
 
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
@@ -124,7 +121,7 @@ class Steps:
     def digest(self, full: str, arguments: object) -> bytes:
         """The digest of a step's arguments."""
         try:
-            return _digest(arguments)
+            return digest_of(arguments)
         except (RecursionError, Unserializable):
             raise Unserializable(
                 f"the arguments of step {full!r} can't be recorded: they are nested too deep, or contain "
@@ -254,35 +251,3 @@ def refuse_async(what: str, fn: Callable[..., object]) -> None:
     check_function(what, fn)
     if inspect.iscoroutinefunction(fn):
         raise BadSetup(f"{what} is async: write the agent as `async def` and await ctx.step() or ctx.effect() there")
-
-
-def same(recorded: bytes, digest: bytes, arguments: object) -> bool:
-    """Whether a record has these arguments, given by their digest, also if it was recorded with older contracts."""
-    return recorded == digest or recorded == as_stored(arguments)
-
-
-def as_stored(arguments: object) -> bytes:
-    """The digest that these arguments had if they were recorded with older contracts."""
-    return _digest(arguments, _as_stored)
-
-
-def _digest(arguments: object, text: Callable[[BaseModel], str] = BaseModel.model_dump_json) -> bytes:
-    return blake2b(pack(_plain(arguments, text)), digest_size=16).digest()
-
-
-def _as_stored(value: BaseModel) -> str:
-    before = before_upcast(value) if isinstance(value, Contract) else None
-    return before or value.model_dump_json()
-
-
-def _plain(value: object, text: Callable[[BaseModel], str]) -> Any:
-    """Arguments reduced to what can be compared in another process: values by value, other objects by type."""
-    if isinstance(value, BaseModel):
-        return text(value)
-    if isinstance(value, dict):
-        return [[_plain(key, text), _plain(item, text)] for key, item in cast("dict[object, object]", value).items()]
-    if isinstance(value, list | tuple):
-        return [_plain(item, text) for item in cast("Sequence[object]", value)]
-    if isinstance(value, set | frozenset):
-        return sorted(pack(_plain(item, text)) for item in cast("Set[object]", value))
-    return value if try_pack(value) is not None else f"<{type(value).__module__}.{type(value).__qualname__}>"

@@ -1,0 +1,144 @@
+"""What counts as the same arguments when a function is replayed, and which it can be called with at all."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from pydantic import AnyUrl, BaseModel
+
+import batonpass as bp
+from batonpass.workers.context import steps
+from batonpass.workers.context.arguments import digest_of, older_digests, same
+
+from .serving import DEADLINE, Ask, Reply, only, serving
+
+DAY = dt.date(2031, 5, 1)
+# Values that differ, but are written as the same JSON.
+ALIKE = [((1, 2), [1, 2]), ({1: "a"}, {"1": "a"}), (DAY, "2031-05-01"), (b"a", "YQ=="), (math.nan, None)]
+
+
+class Note(BaseModel):
+    """A model that is no contract."""
+
+    of: Any = None
+
+
+class Link(BaseModel):
+    """A model that can't be stored as it is."""
+
+    at: AnyUrl
+
+
+class Sum(BaseModel):
+    """A model that not even JSON holds."""
+
+    of: Callable[[int], int]
+    terms: Any = ()
+
+
+class Second(bp.State, name="arguments.made", version=2):
+    """A state whose contract has got a new version."""
+
+
+def is_same(one: object, other: object) -> bool:
+    return same(digest_of([one]), digest_of([other]), [other])
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_values_of_other_types_are_others(one: Any, other: Any) -> None:
+    for wrap in (lambda v: v, lambda v: bp.State(v=v), lambda v: [bp.State(v={"in": v})], lambda v: Note(of=v)):
+        assert is_same(wrap(one), wrap(one))
+        assert not is_same(wrap(one), wrap(other))
+
+
+def test_models_that_cannot_be_stored() -> None:
+    assert is_same(Link(at=AnyUrl("https://a.example")), Link(at=AnyUrl("https://a.example")))
+    assert not is_same(Link(at=AnyUrl("https://a.example")), Link(at=AnyUrl("https://b.example")))
+    assert is_same(Sum(of=abs, terms=[1]), Sum(of=hash, terms=[1]))
+    assert not is_same(Sum(of=abs, terms=[1]), Sum(of=abs, terms=[2]))
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ([Ask(text="tea", number=3)], "02602d53a095362fc13cd7b365636c52"),
+        ([bp.State(at=(1, 2), of={1: "a"}, day=DAY)], "9c73949e15ba5842d0af70e8f0d59560"),
+        ([Note(of=(1, 2)), Link(at=AnyUrl("https://a.example"))], "6980b69539c578fa1fda272d817edd05"),
+        ([(1, 2), {1: {"a"}}, None, "tea", 0.5, DAY, b"x", [Ask()], math], "ae4da523fe26bfa9eabc0d8cdc812065"),
+    ],
+)
+def test_what_batonpass_recorded_before_is_known_again(given: Any, recorded: str) -> None:
+    """Arguments were not told apart by their types."""
+    assert same(bytes.fromhex(recorded), digest_of([given, {}]), [given, {}])
+    assert not same(bytes.fromhex(recorded), digest_of([given[1:], {}]), [given[1:], {}])
+
+
+@pytest.mark.parametrize("digest", [digest_of, lambda given: older_digests(given)[-1]], ids=["now", "before"])
+def test_an_upcast_state_is_known_again(digest: Callable[[object], bytes]) -> None:
+    app = bp.App("arguments")
+    app.upcast(Second, from_version=1)(lambda values: {"moved": values.pop("v")})
+    plain: dict[str, Any] = {"v": [1, 2]}
+    recorded = digest([bp.State(**plain)])
+    now = app.upcast_values(Second, bp.ContractRef("arguments.made", 1), plain)
+    assert same(recorded, digest_of([now]), [now])
+
+
+def passing(given: Callable[[int], Any], ran: list[Any]) -> bp.App:
+    """An app whose agent passes what `given` makes at each attempt to a step and to a child, and then fails once."""
+
+    async def passes(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("look", ran.append, given(ctx.attempt))
+        [back] = await ctx.fan_out([bp.Handoff("leaf", given(ctx.attempt))])
+        if ctx.attempt == 1:
+            raise ValueError("once more")
+        return Reply(text=f"{dict(back)}")
+
+    app = only(passes, hands_to={"leaf": bp.State}, retries=bp.Retry(attempts=2, first=0.01))
+
+    @app.agent("leaf", accepts=bp.State, returns=bp.State)
+    async def leaf(state: bp.State, ctx: bp.Context) -> bp.State:
+        ran.append("leaf")
+        return state
+
+    return app
+
+
+@pytest.mark.parametrize("held", [{frozenset({1}): 2}, PurePosixPath("x"), {(1, 2): b"\xff"}, math.inf])
+async def test_a_state_with_values_that_json_lacks(held: Any, store_url: str) -> None:
+    """They could be submitted and handed off, but not given to a step or a child."""
+    ran: list[Any] = []
+    async with serving(passing(lambda _: bp.State(v=held), ran), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == f"{ {'v': held} }"
+    assert ran == [bp.State(v=held), "leaf"]
+
+
+async def test_a_replay_with_values_of_other_types_is_refused() -> None:
+    """It got the result of the others."""
+    ran: list[Any] = []
+    async with serving(passing(lambda attempt: bp.State(v=[(1, 2), [1, 2]][attempt - 1]), ran)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"step 'look' of job .* is recorded with other arguments"):
+            await job.result(timeout=DEADLINE)
+    assert ran == [bp.State(v=(1, 2)), "leaf"]
+
+
+async def test_a_job_in_flight_goes_on(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older release of Batonpass has recorded its step, and made its child."""
+    ran: list[Any] = []
+    monkeypatch.setattr(steps, "digest_of", lambda given: older_digests(given)[-1])
+
+    def given(attempt: int) -> bp.State:
+        if attempt == 2:
+            monkeypatch.undo()
+        return bp.State(v=(1, 2))
+
+    async with serving(passing(given, ran), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "{'v': (1, 2)}"
+    assert ran == [bp.State(v=(1, 2)), "leaf"]
