@@ -40,9 +40,9 @@ class Diff:
     def lines(self, width: int = 100) -> Iterator[str]:
         """The changes as text: `-` was removed, `+` was added, `~` was changed."""
         for change in self.removed:
-            yield f"- {change.path}: {_clip(repr(change.old), width)}"
+            yield f"- {change.path}: {_clip(_said(change.old), width)}"
         for change in self.added:
-            yield f"+ {change.path}: {_clip(repr(change.new), width)}"
+            yield f"+ {change.path}: {_clip(_said(change.new), width)}"
         for change in self.changed:
             yield f"~ {change.path}: {_both(change.old, change.new, width)}"
 
@@ -127,11 +127,18 @@ def _together(path: str, old: Run, new: Run) -> Iterator[_Pair]:
 
 def _both(old: Any, new: Any, width: int) -> str:
     """The two values, shortened: if they are long and begin alike, from where they begin to differ."""
-    one, other = repr(old), repr(new)
+    one, other = _said(old), _said(new)
     same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     skip = same - 20 if same > 30 and max(len(one), len(other)) > width else 0
     head = "..." if skip else ""
     return " -> ".join(_clip(f"{head}{text[skip:]}", width) for text in (one, other))
+
+
+def _said(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python refuses to write a whole number of more than 4300 digits
+        return f"<{type(value).__qualname__} with a very large number>"
 
 
 def _clip(text: str, width: int) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel
-from pydantic_core import to_json
+from pydantic_core import SchemaSerializer, core_schema, to_json
 
 from .errors import Corrupted
 from .opaque import Opaque
@@ -16,6 +18,7 @@ from .shapes import seen_fields
 
 _DEEPEST = 250  # pydantic can write only a few levels more
 _DEEPER = "(nested too deeply for JSON)"
+_ANYTHING = SchemaSerializer(core_schema.any_schema())
 
 
 def as_json(
@@ -27,9 +30,17 @@ def as_json(
 
 
 def jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values as JSON's own, for any library to write: times and NaN become text."""
-    found: dict[str, Any] = json.loads(as_json(values, no_number="strings"))
+    """Plain values as JSON's own, for any library to write: times and NaN become text, and so do whole numbers that
+    Python refuses to write."""
+    found: dict[str, Any] = json.loads(as_json(values, no_number="strings"), parse_int=_whole)
     return found
+
+
+def _whole(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:  # more than 4300
+        return digits
 
 
 def _seen(value: Opaque) -> dict[str, Any]:
@@ -38,16 +49,18 @@ def _seen(value: Opaque) -> dict[str, Any]:
         held = value.value
     except Corrupted:
         return {"type": value.type_name, "packed": value.packed}
-    fields = seen_fields(held)
-    return {"type": value.type_name, "value": fields[0] if fields else held}
+    named = seen_fields(held)
+    return {"type": value.type_name, "value": named[0] if named else held}
 
 
 def _plain(value: Any, room: int = _DEEPEST) -> Any:
     if isinstance(value, Opaque):
         value = _seen(value)
-    elif dataclasses.is_dataclass(value) and not hasattr(value, "__pydantic_serializer__"):
-        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, BaseModel) or not isinstance(value, Mapping | list | tuple | set | frozenset):
+    elif is_dataclass(value) and not hasattr(value, "__pydantic_serializer__"):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, BaseModel) or is_dataclass(value):
+        return _object(value, room)
+    if not isinstance(value, Mapping | list | tuple | set | frozenset):
         return value
     if not room:
         return _DEEPER
@@ -66,3 +79,29 @@ def _named(entries: Mapping[object, object]) -> Iterable[tuple[str, object]]:
                 name = f"{name} ({type(key).__name__})"
             taken.add(name)
         yield name, item
+
+
+def _object(value: Any, room: int) -> Any:
+    """A model or a dataclass as pydantic writes it, or by its parts if that fails, or shows them otherwise than they
+    are shown elsewhere."""
+    try:
+        parts = _ANYTHING.to_python(value, warnings=False)
+    except Exception as error:  # the class's own serializers may raise anything
+        return f"({type(value).__qualname__}: {error})"
+    if _is_usual(parts, room):
+        with suppress(Exception):
+            to_json(value, fallback=str)
+            return value
+    return _plain(parts, room)
+
+
+def _is_usual(part: Any, room: int) -> bool:
+    """Whether a class's own serializer and ours write this part the same: in a model, bytes would be text, NaN would be
+    null, and entries whose keys are written alike would be lost."""
+    if isinstance(part, dict):
+        held = cast("dict[object, object]", part)
+        kinds = set(map(type, held))
+        return room > 0 and len(kinds) < 2 and bytes not in kinds and all(_is_usual(v, room - 1) for v in held.values())
+    if isinstance(part, list | tuple | set | frozenset):
+        return room > 0 and all(_is_usual(item, room - 1) for item in cast("Iterable[object]", part))
+    return math.isfinite(part) if isinstance(part, float) else not isinstance(part, bytes | bytearray | memoryview)

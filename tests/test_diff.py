@@ -186,6 +186,12 @@ def test_values_that_no_store_would_take() -> None:
     assert len(diff([thing], [object()]).changed) == 1
 
 
+def test_numbers_that_python_does_not_write() -> None:
+    """Their digits, more than 4300, would take long."""
+    [line] = diff({"n": 1}, {"n": 10**5000}).lines()
+    assert line == "~ state['n']: 1 -> <int with a very large number>"
+
+
 def test_deep_and_long_states() -> None:
     deep: Any = 0
     for _ in range(400):

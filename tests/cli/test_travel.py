@@ -15,7 +15,7 @@ from pydantic import BaseModel
 import batonpass as bp
 from batonpass.coordinator.paths import put
 
-from ..workers.serving import serving
+from ..workers.serving import DEADLINE, Ask, only, serving
 from .commandline import CommandLine, kept
 
 
@@ -48,6 +48,42 @@ def test_lists_of_what_fits(run: CommandLine, saved: list[str]) -> None:
     assert listed(run, "--branches") == [saved[3]]
     assert listed(run, "--named") == []
     assert "not JSON" in run("timeline", "run", "--context", "k=x").complaint
+
+
+@bp.state_type("cli.image")
+class Image(BaseModel):
+    data: bytes = b"\xff\xd8"
+    marks: dict[frozenset[int], str] = {frozenset({1}): "x"}
+
+
+def test_a_model_with_what_json_lacks_is_shown(run: CommandLine) -> None:
+    """It ended with a traceback."""
+    image, shown = Image(), {"data": "_9g=", "marks": {"frozenset({1})": "x"}}
+
+    async def see(ask: Ask, ctx: bp.Context) -> bp.State:
+        await ctx.step("look", lambda: image)
+        await ctx.emit({"image": image})
+        return bp.State(image=image)
+
+    app = only(see, returns=bp.State)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, run.url)) as coordinator:
+
+        async def ended() -> str:
+            job = await coordinator.submit("a", Ask())
+            await job.result(timeout=DEADLINE)
+            return job.id
+
+        job = portal.call(ended)
+    [made] = [found["id"] for found in run("timeline", job, "--json").json]
+    with bp.connect(run.url) as store:
+        other = store.fork(made, state={"look": 1}).id
+        assert store.restore(made).as_dict()["state"] == {"look": shown}
+    assert run("restore", made).json == run("restore", made, "--json").json["state"] == {"look": shown}
+    assert run("diff", made, other, "--json").json["changed"][0]["old"] == shown
+    assert run("show", job, "--json").json["result"] == {"image": shown}
+    assert run("stream", job, "--json").json["data"] == {"image": shown}
+    assert all('"data": "_9g="' in run(*command).out for command in (["show", job], ["restore", made]))
+    assert '"data":"_9g="' in run("stream", job).out
 
 
 def test_the_threads_are_listed(run: CommandLine, saved: list[str]) -> None:

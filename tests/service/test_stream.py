@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import anyio
 import httpx
 import pytest
+from langchain_core.messages import ToolMessage
 
 import batonpass as bp
 
@@ -18,6 +19,15 @@ from ..workers.serving import DEADLINE, Ask, Reply, reached, serving
 from .service import TOKEN, caller, process, service_of
 
 app = bp.App("stream")
+
+
+IMAGE = ToolMessage("seen", tool_call_id="1", artifact=b"\xff\xd8")
+
+
+@app.agent("see", accepts=Ask, returns=bp.State)
+async def see(ask: Ask, ctx: bp.Context) -> bp.State:
+    await ctx.emit(IMAGE)
+    return bp.State(image=await ctx.step("look", lambda: IMAGE))
 
 
 @app.agent("tell", accepts=Ask, returns=Reply)
@@ -104,6 +114,18 @@ async def test_parts_as_they_come_and_after_a_lost_connection_the_rest(store_url
             assert (await http.get(f"/jobs/{job.id}/stream", headers=of_another)).status_code == 422
         async with caller(address, token="") as http:
             assert (await http.get(f"/jobs/{job.id}/stream")).status_code == 401
+
+
+async def test_bytes_in_a_message(sqlite_url: str) -> None:
+    """The connection broke, so that an EventSource connected again for ever. Jobs and checkpoints gave a 500."""
+    with service_of(app, sqlite_url) as address:
+        async with serving(app, sqlite_url) as coordinator, caller(address) as http:
+            job = await coordinator.submit("see", Ask())
+            await job.result(timeout=DEADLINE)
+            [step] = await coordinator.timeline(job.id)
+            assert '"artifact":"_9g="' in (await http.get(f"/jobs/{job.id}/stream")).text
+            assert (await http.get(f"/jobs/{job.id}")).json()["result"]["image"]["artifact"] == "_9g="
+            assert (await http.get(f"/checkpoints/{step.id}")).json()["state"]["look"]["artifact"] == "_9g="
 
 
 async def test_separators_of_lines_are_escaped(sqlite_url: str) -> None:
