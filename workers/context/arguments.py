@@ -83,11 +83,25 @@ def _model(value: BaseModel, before: Before) -> Any:
     if older is not None:
         return ["json", to_json(older).decode()]
     with suppress(Exception):  # its own serializers may raise anything
-        if not isinstance(value, Contract) and (packed := try_pack(value.model_dump(warnings=False))) is not None:
+        held = value.model_dump(warnings=False)
+        if not isinstance(value, Contract) and (packed := try_pack(held)) is not None:
             return ["model", packed]
-        return ["json", value.model_dump_json()]
+        text, ordered = value.model_dump_json(), _in_order(held)
+        return ["json", text if ordered == held else to_json(ordered, fallback=str).decode()]
     fields = {name: item for name, item in value.__dict__.items() if name in type(value).model_fields}
     return ["fields", _typed({**fields, **(value.__pydantic_extra__ or {})}, before)]
+
+
+def _in_order(held: Any) -> Any:
+    """A model's values with sets as lists, because their order is another one in each process."""
+    if isinstance(held, dict):
+        return {key: _in_order(item) for key, item in cast("dict[object, object]", held).items()}
+    if isinstance(held, set | frozenset):
+        return sorted((_in_order(item) for item in cast("Set[object]", held)), key=lambda i: to_json(i, fallback=str))
+    if isinstance(held, list | tuple):
+        kind = list[object] if isinstance(held, list) else tuple[object, ...]
+        return kind(_in_order(item) for item in cast("Sequence[object]", held))
+    return held
 
 
 def _untyped(value: object, before: Before) -> Any:
