@@ -21,8 +21,9 @@ class CheckpointSummary(Listed):
     - `context` is small user metadata. `version` is the agent's `state_version` when it was saved.
     - Times are the store's, in UTC. `expires_at` is None if it has no ttl. While a checkpoint has a `name`, it is kept.
     - In a copied thread, `copy_of` is the original checkpoint, and `original_at` when its state was first saved.
-    - `damaged` names what could not be verified: in a list "record", of which only id and thread are known, and in a
-      partial restore the values that were left out.
+    - `damaged` names what could not be verified: in a list "record", of which only id and thread are known (and number,
+      parent and times, if this client may have another key of the same name), and in a partial restore the values that
+      were left out.
     - `unreadable` names what this client can't read. In a list that is "record", if a key is missing: agent, step, job,
       framework and context are then unknown. In a partial restore, it is values that need a missing key, which were
       left out, and values that their classes do not take, each of which is there as a `bp.UnknownValue`.

@@ -18,6 +18,7 @@ from .shapes import seen_fields
 
 _DEEPEST = 250  # pydantic can write only a few levels more
 _DEEPER = "(nested too deeply for JSON)"
+_OTHERWISE = (bytes, bytearray, memoryview, Opaque)  # what we write in another way than pydantic
 _ANYTHING = SchemaSerializer(core_schema.any_schema())
 
 
@@ -56,8 +57,6 @@ def _seen(value: Opaque) -> dict[str, Any]:
 def _plain(value: Any, room: int = _DEEPEST) -> Any:
     if isinstance(value, Opaque):
         value = _seen(value)
-    elif is_dataclass(value) and not hasattr(value, "__pydantic_serializer__"):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
     elif isinstance(value, BaseModel) or is_dataclass(value):
         return _object(value, room)
     if not isinstance(value, Mapping | list | tuple | set | frozenset):
@@ -88,20 +87,29 @@ def _object(value: Any, room: int) -> Any:
         parts = _ANYTHING.to_python(value, warnings=False)
     except Exception as error:  # the class's own serializers may raise anything
         return f"({type(value).__qualname__}: {error})"
-    if _is_usual(parts, room):
+    own = _own_fields(value)  # pydantic has made dicts of the objects that stand for others
+    if _is_usual(parts, room) and (own is None or _is_usual(own, room)):
         with suppress(Exception):
             to_json(value, fallback=str)
             return value
-    return _plain(parts, room)
+    return _plain(parts if own is None else own, room)
+
+
+def _own_fields(value: Any) -> dict[str, Any] | None:
+    """The fields of a dataclass that pydantic knows nothing about. None for anything else."""
+    if isinstance(value, Opaque) or not is_dataclass(value) or hasattr(value, "__pydantic_serializer__"):
+        return None
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def _is_usual(part: Any, room: int) -> bool:
     """Whether a class's own serializer and ours write this part the same: in a model, bytes would be text, NaN would be
     null, and entries whose keys are written alike would be lost."""
+    part = part if (own := _own_fields(part)) is None else own
     if isinstance(part, dict):
         held = cast("dict[object, object]", part)
         kinds = set(map(type, held))
         return room > 0 and len(kinds) < 2 and bytes not in kinds and all(_is_usual(v, room - 1) for v in held.values())
     if isinstance(part, list | tuple | set | frozenset):
         return room > 0 and all(_is_usual(item, room - 1) for item in cast("Iterable[object]", part))
-    return math.isfinite(part) if isinstance(part, float) else not isinstance(part, bytes | bytearray | memoryview)
+    return math.isfinite(part) if isinstance(part, float) else not isinstance(part, _OTHERWISE)

@@ -16,7 +16,7 @@ from ..contracts.names import home, mint
 from ..contracts.understood import understood
 from ..contracts.unpackable import where
 from ..contracts.unpacking import Unfit
-from .coded.codec import Codec, MissingKey, check_open, check_read, missing_key
+from .coded.codec import Codec, MissingKey, Unproven, check_open, check_read, missing_key
 from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
@@ -101,7 +101,7 @@ def draft(
         new.spans = write_spans(spans)
         new.appends = writer.appends
         new.base = base.id if base else ""
-    return Draft(new, Base(checkpoint_id, state, native, more.get("version", 1) if more else 1))
+    return Draft(new, Base(checkpoint_id, state, native, more.get("version", 1) if more else 1, agent))
 
 
 def _has_parts(node: Node | None) -> bool:
@@ -291,7 +291,7 @@ class Opened:
         # Unpacked again, because users may have changed what they got.
         state = node_of(unpack_rest(self.row.state[1:], unfit), below[STATE])
         native = node_of(unpack_rest(self.row.native[1:], unfit), below[NATIVE]) if self.row.native else None
-        return Base(self.row.id, state, native, self.about["version"])
+        return Base(self.row.id, state, native, self.about["version"], self.about["agent"])
 
 
 @understood("checkpoint {0.id}")
@@ -330,11 +330,12 @@ def listed(row: CheckpointRow) -> CheckpointSummary:
     """A stored checkpoint for a list. One that can't be read must not hide the others."""
     try:
         return open_summary(row)
-    except MissingKey:  # the seal was right, so what is not encrypted can be shown
+    except (MissingKey, Unproven) as error:  # the seal was right, so what is not encrypted can be shown
         about = _about(
             row.id, [row.thread, None, None, "", "", "", _NO_CONTEXT], read_commit(row.commit, row.id), row.name
         )
-        return CheckpointSummary(**about, unreadable=("record",))
+        about["damaged" if isinstance(error, Unproven) else "unreadable"] = ("record",)
+        return CheckpointSummary(**about)
     except Corrupted:
         nothing: dict[str, Any] = {"agent": "", "step": "", "step_index": -1, "framework": "", "parent_id": None}
         nothing |= {"job": None, "hop": None, "context": {}, "created_at": from_ms(0), "expires_at": None}

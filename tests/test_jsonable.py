@@ -76,7 +76,6 @@ ODD = [
     ({frozenset({1}): 2}, {"frozenset({1})": 2}),
     ({Fraction(1, 3): [Fraction(1, 2)]}, {"1/3": ["1/2"]}),
     (math.nan, "NaN"),
-    (UnknownValue("a.b", b"\xc1"), {"type_name": "a.b", "packed": "wQ=="}),
 ]
 
 
@@ -123,6 +122,12 @@ def test_what_a_class_holds_is_shown_as_elsewhere(held: Any, shown: Any, wrap: A
 def test_all_else_is_written_by_its_class(held: Any) -> None:
     for value in (Shown.model_validate({"held": held, "more": Timed(held=held)}), Root([held]), Row(Row(held))):
         assert as_json([value]) == to_json([value])
+
+
+def test_what_stands_for_an_object_is_shown_in_a_dataclass_too() -> None:
+    unknown = UnknownValue("a.b", b"\xc1")
+    assert jsonable({"v": Row([Row(unknown)])}) == {"v": {"held": [{"held": jsonable({"v": unknown})["v"]}]}}
+    assert jsonable({"v": unknown})["v"] == {"type": "a.b", "packed": "wQ=="}
 
 
 def test_what_no_class_can_write_is_told() -> None:

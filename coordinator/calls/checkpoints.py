@@ -85,11 +85,7 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     for _ in range(_TRIES):
         base = yield from _base_of(bases, place.thread, parent)
         if base is not None and base.version != place.version:
-            older = "this program is older: update it" if base.version > place.version else ""
-            raise BadSetup(
-                f"the state of checkpoint {base.id} is of version {base.version}, agent {place.agent!r} has version "
-                f"{place.version} here: {older or 'restore it and save the whole state= once'}"
-            )
+            raise _of_another_version(base, place)
         try:
             made = snapshot if anything else with_whole_state(snapshot, base)
             return (yield from _save(bases, place, made, base, parent or (base.id if base else "")))
@@ -100,6 +96,18 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
                 raise
             bases.forget(place.thread)  # others have saved or deleted: the changes belong to what is there now
     raise Conflict(f"thread {place.thread!r} was changed by others during each of {_TRIES} attempts: try again later")
+
+
+def _of_another_version(base: Base, place: Place) -> BadSetup:
+    whose, advice = "", "restore it and save the whole state= once"
+    if base.agent != place.agent:
+        whose, advice = f" and of agent {base.agent!r}", f"save changes with agent={base.agent!r}, or {advice}"
+    elif base.version > place.version:
+        advice = "this program is older: update it"
+    return BadSetup(
+        f"the state of checkpoint {base.id} is of version {base.version}{whose}, agent {place.agent!r} has version "
+        f"{place.version} here: {advice}"
+    )
 
 
 def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, parent: str) -> Call[Checkpoint]:

@@ -47,7 +47,7 @@ def source_of(book: Book, checkpoint_id: str, *, replaced: bool = False) -> Call
     failed = (*rest.damaged, *rest.unreadable) if rest else ()
     if rest and failed and all(name.startswith(ROOTS[STATE]) for name in failed):
         rest = book.migrated(replace(rest, state=rest.state or {}, damaged=(), unreadable=()))
-        return Source(rest, Base(opened.row.id, Inline(pack({})), None, rest.version), place)
+        return Source(rest, Base(opened.row.id, Inline(pack({})), None, rest.version, rest.agent), place)
     return opened_source(book, opened)
 
 

@@ -126,13 +126,14 @@ Node: TypeAlias = Inline | Part | Branch
 
 @dataclass(slots=True)
 class Base:
-    """What is known of a stored checkpoint, for the next one to share: the nodes of its state and native part, and its
-    state's version."""
+    """What is known of a stored checkpoint, for the next one to share: the nodes of its state and native part, its
+    state's version, and whose it is."""
 
     id: str
     state: Node
     native: Node | None
     version: int = 1
+    agent: str = ""
 
     @property
     def size(self) -> int:

@@ -66,6 +66,7 @@ def test_a_list_shows_what_can_not_be_read(bench: Bench, reader: dict[str, Any],
         [found] = other.run(other.face().timeline("run"))
         shown = (("record",), ()) if kind is MissingKey else ((), ("record",))
         assert (found.id, found.unreadable, found.damaged, found.agent) == (saved.id, *shown, "")
+        assert (found.step_index, found.created_at) == (saved.step_index, saved.created_at)
 
 
 def test_what_can_not_be_read_hides_nothing_else(bench: Bench) -> None:

@@ -98,6 +98,10 @@ def test_changes_do_not_mix_versions(bench: Bench) -> None:
     assert (made.state, made.version) == ({"text": "b", "seen": [1]}, 2)
     with bench.refused(bp.BadSetup, "of version 2, agent 'grow' has version 1 here: this program is older: update it"):
         bench.run(bench.face(desk(1)).save(thread="run", agent="grow", changes={"text": "c"}))
+    with bench.refused(bp.BadSetup, "and of agent 'grow', agent 'other' has version 1 here: save changes with agent="):
+        bench.run(face.save(thread="run", agent="other", changes={"text": "c"}))
+    with bench.refused(bp.BadSetup, "and of agent 'grow', agent 'other' has version 1 here: save changes with agent="):
+        bench.run(bench.face(desk(2, 1)).save(thread="run", agent="other", changes={"text": "c"}, parent=made.id))
 
 
 def test_a_worker_goes_on_from_it(bench: Bench) -> None:
