@@ -38,11 +38,16 @@ class Identities:
         unique = zip(_unique(texts), _unique(names), strict=True)
         clues: Iterable[Clues] = ({_TEXT: text, _NAME: name} for text, name in unique)
         self.clues = dict(zip(self.places.values(), clues, strict=True))
+        # By what an older release told tasks: places that were made of texts alone, with titles.
+        formerly = zip(_numbered(texts), self.titles.values(), strict=True)
+        self._formerly: dict[tuple[str, str | None], str] = dict(zip(formerly, self.places.values(), strict=True))
 
     def present(self, saved: Mapping[str, Clues]) -> dict[str, str]:
         """Where tasks are now, by the places at which an earlier delivery saved something, with their clues. Without
         those that are gone. What has the same text is the same task, rather than what has the same name."""
         found = {place: place for place in saved if place in self.clues}
+        older = {place: (place, of.get(TITLE)) for place, of in saved.items()}
+        found |= {place: self._formerly[known] for place, known in older.items() if known in self._formerly}
         for clue in (_TEXT, _NAME):
             by_text = set(found.values()) - found.keys()
             now = {clues[clue]: place for place, clues in self.clues.items() if clues[clue] and place not in by_text}

@@ -8,7 +8,7 @@ import pytest
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
 
-from batonpass.adapters.crewai.identities import Identities
+from batonpass.adapters.crewai.identities import Clues, Identities
 
 from ..apps.crewai_app import Article
 from ..apps.crewai_kit import Crews, Model, result
@@ -140,6 +140,18 @@ async def test_a_finished_task_keeps_its_own_output(before: list[Plan], after: l
         said(old[number - 1], number) if number else said(plan, next(numbers))
         for plan, number in zip(new, kept, strict=True)
     ]
+
+
+@pytest.mark.parametrize("crew", [REVIEWERS, [A, A], [A, B], [X, Y], [ONE, TWO]])
+def test_what_the_release_before_saved_is_for_the_same_tasks(crew: list[Plan]) -> None:
+    """Its places were digests of texts, numbered, with the tasks' titles. Tasks that are alike are told by both."""
+    tasks = [task_of(plan, []) for plan in crew]
+    now, keys = Identities(tasks), [str(task.key) for task in tasks]
+    saved: dict[str, Clues] = {
+        f"{key}#{keys[:number].count(key)}": {"title": title}
+        for number, (key, title) in enumerate(zip(keys, now.titles.values(), strict=True))
+    }
+    assert list(now.present(saved).values()) == list(now.places.values())
 
 
 @pytest.mark.parametrize("managed", [True, False])
