@@ -28,7 +28,7 @@ class Identities:
     """
 
     def __init__(self, tasks: Iterable[Any] = (), *, managed: bool = False) -> None:
-        all_of_them = list(tasks)
+        all_of_them = list({id(task): task for task in tasks}.values())  # a crew may run one twice
         names, texts = [_name(task) for task in all_of_them], [str(task.key) for task in all_of_them]
         roles = ["" if managed or task.agent is None else internals.role_of(task.agent) for task in all_of_them]
         whole = [_digest(each) for each in zip(names, texts, roles, strict=True)]

@@ -169,6 +169,17 @@ async def test_a_name_may_look_like_a_numbered_one() -> None:
     assert await Releases(plans, plans).outputs() == [said(plan, number) for number, plan in enumerate(plans[:3], 1)]
 
 
+async def test_a_crew_may_run_a_task_twice(crews: Crews) -> None:
+    crews.fails_once("end", "fine")
+
+    def factory() -> Crew:
+        review = crews.task("review")
+        return crews.crew(review, crews.task("edit"), review, crews.task("end"))
+
+    assert (await result(factory)).text == "fine"
+    assert [name for name in crews.ran if name != "end"] == ["review", "edit", "review"]
+
+
 async def test_a_task_in_progress_does_not_get_the_tool_results_of_another_one(crews: Crews) -> None:
     """Two tasks have equal texts, and the one that has called the tool is gone."""
     looked, releases = list[str](), iter([("a", "b"), ("b",)])
