@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import count
 from typing import Any
@@ -80,10 +80,17 @@ def _numbered(digests: list[str]) -> list[str]:
 
 def _titles(names: list[str]) -> list[str]:
     """The names, with numbers at those that an earlier task has. No two titles are the same."""
+    numbers: dict[str, Iterator[int]] = {}
     titles: list[str] = []
+    taken = set(names)
     for name in names:
-        numbered = (f"{name} ({number})" for number in count(2))
-        titles.append(name if name not in titles else next(new for new in numbered if new not in {*names, *titles}))
+        title = name
+        if name in numbers:
+            title = next(new for new in (f"{name} ({number})" for number in numbers[name]) if new not in taken)
+        else:
+            numbers[name] = count(2)
+        taken.add(title)
+        titles.append(title)
     return titles
 
 
