@@ -205,6 +205,25 @@ async def test_callbacks_of_a_task_with_another_text_are_not_repeated(crews: Cre
     assert called == ["out of day"]
 
 
+async def test_nor_are_those_that_were_called_when_it_had_another_text(crews: Crews) -> None:
+    """The first attempt fails in the callback, the second one after it, and each has another text."""
+    called, edition, fail = list[str](), Edition(crews), Failing()
+    crews.fails_once("end", "fine")
+
+    def callback(output: Any) -> None:
+        called.append(output.raw)
+        fail()
+
+    def factory() -> Any:
+        crew = edition.crew(crews.task("end"))
+        crew.tasks[0].callback = callback
+        edition.day += "!"
+        return crew
+
+    assert (await result(factory)).text == "fine"
+    assert called == ["out of day"] * 2
+
+
 def test_records_of_the_releases_before_are_read(crews: Crews) -> None:
     """One had a role in place of clues, one a title."""
     task = crews.task("writer")

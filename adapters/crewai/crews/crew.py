@@ -57,6 +57,7 @@ class CrewRun:
         self._saved: dict[int, Dumped] = {}
         self._as_before: set[int] = set()  # tasks whose output is saved as it was before their callbacks
         self._called: set[int] = set()
+        self._saved_at: dict[int, str] = {}  # where the checkpoint has tasks, until there is another
         self._gone: list[str] = []
         self._telling = Telling(session.inherited) if session.inherited else None
         self._spent: dict[int, Costs] = {}
@@ -157,7 +158,7 @@ class CrewRun:
             costs = self._steps.costs.take(place)
             self._spent[id(task)] = sums(self._spent[id(task)], costs)
             self._called.add(id(task))
-            called = {_CALLED + place: costs or True}
+            called = {_CALLED + self._saved_at.get(id(task), place): costs or True}
             if is_savable(task, self._outputs[id(task)], title):
                 self._as_before.discard(id(task))
             else:
@@ -171,7 +172,7 @@ class CrewRun:
             if alike(self._saved, before):
                 self._session.record(called)
             else:
-                self._session.save(snapshot, records=called)
+                self._save(snapshot, called)
         self._steps.forget(place)
 
     def _warn(self, message: str, title: str) -> None:
@@ -200,10 +201,14 @@ class CrewRun:
         with self._lock, self._stop.on_error():
             self._outputs[id(task)] = step.payload
             self._spent[id(task)] = self._steps.costs.take(self._keys[id(task)])
-            self._session.save(self._snapshot(self._titles[id(task)]))
+            self._save(self._snapshot(self._titles[id(task)]))
             if internals.has_afters(task, self._crew):
                 self._as_before.add(id(task))
         self._steps.forget(self._keys[id(task)])
+
+    def _save(self, snapshot: Snapshot, records: dict[str, Any] | None = None) -> None:
+        self._session.save(snapshot, records=records)
+        self._saved_at.clear()
 
     def _snapshot(self, step: str) -> Snapshot:
         done = [task for task in self._crew.tasks if id(task) in self._outputs]
@@ -231,6 +236,7 @@ class CrewRun:
                 self._gone.append(saved["task"])
                 continue
             task = tasks[now[place]]
+            self._saved_at[id(task)] = place
             with fitting(f"the output of task {saved['task']!r}"):
                 self._outputs[id(task)] = load_output(task, state[saved["task"]], saved, present)
                 self._spent[id(task)] = saved.get("usage", {})
