@@ -305,13 +305,14 @@ def teller_of(model: Any) -> Callable[..., None]:
 
 
 def usage_of(model: Any) -> dict[str, int]:
-    """The tokens that a model has counted."""
-    return dict(getattr(model, _COUNTERS))
+    """The counters of what a model has used. Copies of it, such as `kickoff_for_each` makes, count in the same ones."""
+    counters: dict[str, int] = getattr(model, _COUNTERS)
+    return counters
 
 
 def add_usage(model: Any, usage: dict[str, int]) -> None:
     """Count the tokens of calls that an earlier process made."""
-    counters: dict[str, int] = getattr(model, _COUNTERS)
+    counters = usage_of(model)
     for name, number in usage.items():
         counters[name] = counters.get(name, 0) + number
 

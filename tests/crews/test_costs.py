@@ -180,3 +180,28 @@ async def test_so_does_what_a_tool_of_a_flows_crew_costs(fails: bool, crews: Cre
     case = Case(crews)
     assert (await result(Writes)).text == "40"
     assert asked == ["asked"]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_and_of_copies_of_such_a_crew(fails: bool, crews: Crews) -> None:
+    """CrewAI copies their models, too, but has all copies count together."""
+    asked, fail = list[str](), Failing()
+
+    def ask() -> str:
+        asked.append("asked")
+        return f"told: {case.model.call('what?')}"
+
+    class Writes(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def write(self) -> str:
+            crew = case.crew(tools=[tool_of(ask)])
+            crew.tasks.pop()  # its agent is none of the crew's, which CrewAI can't copy
+            made: Any = crew.kickoff_for_each([{"text": "rain"}, {"text": "snow"}])
+            if fails:
+                fail()
+            return str([each.token_usage.total_tokens for each in made])
+
+    crews.script["first"] = asking
+    case = Case(crews)
+    assert (await result(Writes)).text == "[30, 60]"
+    assert asked == ["asked", "asked"]

@@ -19,8 +19,8 @@ Costs = dict[str, Usage]
 
 
 class UsageByPlace:
-    """What models have used in each place of a run. CrewAI counts by models, so only those of known agents matter: a
-    model of a crew that a tool runs counts if it is theirs, too."""
+    """What models have used in each place of a run. CrewAI counts by models (copies of one count together), so only
+    those of known agents matter: a model of a crew that a tool runs counts if it is theirs, too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,7 +32,7 @@ class UsageByPlace:
         with self._lock:
             known = self._models[place]
             for agent in agents:
-                if isinstance(agent.llm, BaseLLM) and all(agent.llm is not model for model in known.values()):
+                if isinstance(agent.llm, BaseLLM) and _role(known, agent.llm) is None:
                     role = internals.role_of(agent)
                     known[role if role not in known else f"{role} {len(known)}"] = agent.llm
 
@@ -40,8 +40,7 @@ class UsageByPlace:
         """Note what a model call in a place has used, now or before the crash. `within` is what the calls that it is
         part of have cost."""
         with self._lock:
-            role = next((role for role, each in self._models[place].items() if each is model), None)
-            if role is not None:
+            if (role := _role(self._models[place], model)) is not None:
                 for costs in (self._costs[place], *within):
                     costs[role] = _added(costs.get(role, {}), usage)
 
@@ -66,6 +65,11 @@ class UsageByPlace:
 def sums(one: Costs, other: Costs) -> Costs:
     """What both have cost."""
     return {role: _added(one.get(role, {}), other.get(role, {})) for role in {**one, **other}}
+
+
+def _role(known: dict[str, Any], model: Any) -> str | None:
+    counters = internals.usage_of(model)
+    return next((role for role, each in known.items() if internals.usage_of(each) is counters), None)
 
 
 def _added(one: Usage, other: Usage) -> Usage:

@@ -80,7 +80,7 @@ def _counting(model: Any) -> Callable[[Any], None]:
     count = internals.counter_of(model)
 
     def counted(usage: Any) -> None:
-        before = internals.usage_of(model)
+        before = dict(internals.usage_of(model))
         count(usage)
         asking = _asking.get()
         if asking is not None:
