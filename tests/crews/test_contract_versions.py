@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable
+from enum import Enum, StrEnum
 from typing import Any
+from uuid import UUID
 
 import pytest
 from crewai import Flow
@@ -215,6 +218,38 @@ def test_those_side_by_side_are_upcast_together(left: int) -> None:
     stored = [fact.model_dump() for fact in facts][:left]
     assert present(stored, marks(facts)) == [{**fact, "source": "unknown"} for fact in stored]
     assert all("source" not in fact for fact in stored)
+
+
+class Section(StrEnum):
+    INTRO = "intro"
+
+
+class Level(Enum):
+    ONE = "one"
+
+
+@pytest.mark.parametrize("key", ["a", 1, 2.5, True, Section.INTRO, Level.ONE, UUID(int=7), dt.date(2024, 2, 29)])
+async def test_they_are_upcast_under_keys_of_any_class(key: Any, crews: Crews, store_url: str) -> None:
+    def keyed(case: Case) -> Any:
+        made: Any = create_model("Keyed", id=(str, ""), under=(dict[type(key), case.contract], {}))  # type: ignore[misc]
+
+        class Keeps(Small, Flow[made]):
+            @start()
+            def one(self) -> Any:
+                self.state.under = {key: case.made()}
+                return made(under=self.state.under)
+
+            @listen(one)
+            def two(self, said: Any) -> str:
+                return case.see(self.state.under[key], said.under[key])
+
+        return Keeps()
+
+    new = Case(crews, Facts2)
+    app = release(new, keyed)
+    app.upcast(Facts2, from_version=1)(lambda values: {**values, "source": "unknown"})
+    await continued(store_url, release(Case(crews, Facts), keyed), app)
+    assert new.seen == [RAISED, RAISED]
 
 
 class Row(BaseModel):

@@ -57,9 +57,14 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((name, getattr(value, name)) for name in _open_fields(kind))
     elif issubclass(kind, dict):
         if not _all_bare(value.values()):
-            yield from ((str(at), item) for at, item in value.items() if type(at) in (str, int))
+            yield from ((_key(at), item) for at, item in value.items())
     elif issubclass(kind, list | tuple) and not _all_bare(value):
         yield from enumerate(value)
+
+
+def _key(at: Any) -> str:
+    """A dict's key, once it is plain: an enum's value, a date's text."""
+    return str(at) if type(at) in (str, int) else next(iter(to_jsonable_python({at: None})))
 
 
 def _all_bare(items: Iterable[Any]) -> bool:
