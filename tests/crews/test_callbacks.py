@@ -128,6 +128,44 @@ async def test_a_callback_that_failed_midway_begins_with_the_output_as_it_was(cr
     assert redacting.called == ['{"text": "key 4711"}'] * 2
 
 
+async def test_callbacks_that_change_nothing_after_a_restart_cost_no_checkpoint_either(crews: Crews) -> None:
+    redacting, fail = Redacting(crews), Failing()
+    said, steps, _ = await ended(lambda: redacting.crew(lambda output: fail()))
+    assert (said, steps, len(redacting.called)) == ("leaked", ["secret", "end"], 2)
+
+
+async def test_one_that_failed_midway_after_a_restart_begins_with_the_output_as_it_was(crews: Crews) -> None:
+    """The second attempt has another task saved while the callback is in the middle."""
+    redacting, beside_is_done, attempts = Redacting(crews), threading.Event(), list[int]()
+
+    def redact(output: Any) -> None:
+        if len(attempts) == 1:
+            raise OSError("no disk")
+        output.raw += " seen"
+        assert beside_is_done.wait(10)
+        if len(attempts) == 2:
+            raise OSError("no disk")
+
+    def say(_: str) -> str:
+        if len(attempts) == 1:
+            raise OSError("no network")
+        return "fine"
+
+    def factory() -> Crew:
+        attempts.append(1)
+        crew = redacting.crew(redact, async_execution=True)
+        beside = crews.task("beside", async_execution=True)
+        beside.callback = lambda output: beside_is_done.set()
+        crew.tasks.insert(1, beside)
+        return crew
+
+    crews.script |= {"beside": say, "end": "fine"}
+    _, steps, kept = await ended(factory)
+    assert kept["raw"] == '{"text": "key 4711"} seen'
+    assert redacting.called == ['{"text": "key 4711"}'] * 3
+    assert steps[:2] == ["secret", "beside"]
+
+
 def report(output: Any) -> None:
     output.pydantic = Note(text=output.raw)  # which the task does not declare
 
