@@ -167,6 +167,24 @@ async def test_an_unanswered_job_is_a_dead_letter_and_asks_again_after_a_redrive
         assert (await job.result(timeout=DEADLINE)).text == "here"
 
 
+async def test_while_the_error_made_of_that_is_retried_it_is_not_asked_again() -> None:
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        try:
+            return Reply(text=await ctx.ask("anybody?", timeout=SOON))
+        except bp.Unanswered as error:
+            await ctx.ask("and you?", timeout=3600)
+            raise ValueError("not approved") from error
+
+    async with serving(only(agent, retries=3)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await coordinator.answer((await asked(coordinator, question="and you?")).id, "me")
+        with pytest.raises(bp.JobFailed, match="not approved") as failed:
+            await job.result(timeout=DEADLINE)
+        assert failed.value.reason == "unanswered"
+        told = await kinds(coordinator, job)
+        assert (told.count("job.unanswered"), told.count("job.retrying")) == (1, 2)
+
+
 async def test_an_earlier_question_that_ended_the_job_is_asked_again_after_a_redrive() -> None:
     """And again if nobody answers it then. What was asked after it keeps its answer."""
     patience = SOON

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -94,6 +95,38 @@ async def test_an_agent_that_makes_an_error_of_its_own_of_that(attempts: int, st
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == "['0', '1']"
     assert ran[1] == 2
+
+
+@pytest.mark.parametrize(("kind", "reason"), [(RuntimeError, "ambiguous"), (bp.ContractViolation, "contract")])
+async def test_an_error_of_its_own_that_a_redrive_does_not_mend_keeps_its_reason(
+    kind: type[Exception], reason: str
+) -> None:
+    """Such as an effect that nobody knows the outcome of: the children are not all that somebody must look at."""
+    app = bp.App("order")
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask) -> Reply:
+        raise ValueError("broken")
+
+    async def refund() -> None:
+        raise OSError("no network")
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
+    async def order(ask: Ask, ctx: bp.Context) -> Reply:
+        try:
+            await ctx.fan_out([bp.Handoff("child", Ask())])
+        except bp.ChildrenFailed as error:
+            if reason == "ambiguous":
+                with suppress(OSError):
+                    await ctx.effect("refund", refund)
+            raise kind("the order failed") from error
+        return Reply(text="never")
+
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask())
+        with pytest.raises(bp.JobFailed, match="the order failed") as failed:
+            await job.result(timeout=LONG)
+        assert failed.value.reason == reason
 
 
 async def test_one_that_waits_for_a_number_of_them() -> None:
