@@ -51,7 +51,7 @@ class Identities:
         for clue in (_TEXT, _NAME):
             by_text = set(found.values()) - found.keys()
             now = {clues[clue]: place for place, clues in self.clues.items() if clues[clue] and place not in by_text}
-            left = {place: _clues(place, of)[clue] for place, of in saved.items() if place not in found}
+            left = {place: _clues(place, saved)[clue] for place in saved if place not in found}
             found |= {place: now[value] for place, value in left.items() if value in now}
         return found
 
@@ -60,9 +60,13 @@ def _name(task: Any) -> str:
     return task.name or internals.text_of(task).strip().partition("\n")[0][:_NAME_LENGTH] or "task"
 
 
-def _clues(place: str, of: Clues) -> Clues:
+def _clues(place: str, saved: Mapping[str, Clues]) -> Clues:
     """Clues that were saved. An older release had only the title, and a digest of the text in the place."""
-    return {_TEXT: place.partition("#")[0], _NAME: of[TITLE]} if TITLE in of else of
+    if TITLE not in saved[place]:
+        return saved[place]
+    text = place.partition("#")[0]
+    alone = [other for other in saved if other.partition("#")[0] == text] == [place]
+    return {_TEXT: text if alone else None, _NAME: saved[place][TITLE]}
 
 
 def _digest(values: Any) -> str:

@@ -143,16 +143,25 @@ async def test_a_finished_task_keeps_its_own_output(before: list[Plan], after: l
     ]
 
 
+def of_the_release_before(tasks: list[Task]) -> dict[str, Clues]:
+    """What it had to tell tasks by: digests of their texts, numbered, and their titles."""
+    keys, titles = [str(task.key) for task in tasks], Identities(tasks).titles.values()
+    numbered = (f"{key}#{keys[:number].count(key)}" for number, key in enumerate(keys))
+    return {place: {"title": title} for place, title in zip(numbered, titles, strict=True)}
+
+
 @pytest.mark.parametrize("crew", [REVIEWERS, [A, A], [A, B], [X, Y], [ONE, TWO]])
 def test_what_the_release_before_saved_is_for_the_same_tasks(crew: list[Plan]) -> None:
-    """Its places were digests of texts, numbered, with the tasks' titles. Tasks that are alike are told by both."""
+    """Tasks that are alike are told by both."""
     tasks = [task_of(plan, []) for plan in crew]
-    now, keys = Identities(tasks), [str(task.key) for task in tasks]
-    saved: dict[str, Clues] = {
-        f"{key}#{keys[:number].count(key)}": {"title": title}
-        for number, (key, title) in enumerate(zip(keys, now.titles.values(), strict=True))
-    }
-    assert list(now.present(saved).values()) == list(now.places.values())
+    now = Identities(tasks)
+    assert list(now.present(of_the_release_before(tasks)).values()) == list(now.places.values())
+
+
+def test_of_two_tasks_that_it_saved_with_one_text_the_name_tells() -> None:
+    """Both would be the one that is left."""
+    saved, now = of_the_release_before([task_of(plan, []) for plan in (B, A)]), identities([A])
+    assert now.present(saved) == {list(saved)[1]: next(iter(now.clues))}
 
 
 def test_many_tasks_may_have_one_name() -> None:
