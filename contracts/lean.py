@@ -7,6 +7,8 @@ and five times as long to make. The coordinator has 150 of them, which every pro
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,8 +22,9 @@ else:
             kind = dataclasses.dataclass(repr=False, eq=False, slots=slots, kw_only=kw_only)(kind)
             kind.__repr__ = _repr
             if eq:
-                kind.__eq__ = _eq
-                kind.__hash__ = (lambda self: hash(_compared(self))) if frozen else None
+                kind.__eq__, kind.__hash__ = _comparing(kind)
+                if not frozen:
+                    kind.__hash__ = None
             return kind
 
         return lean if kind is None else lean(kind)
@@ -32,9 +35,14 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({values})"
 
 
-def _eq(self: Any, other: object) -> bool:
-    return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
+def _comparing(kind: type) -> tuple[Callable[[Any, object], bool], Callable[[Any], int]]:
+    names = [each.name for each in dataclasses.fields(kind) if each.compare]
+    values = attrgetter(*names) if names else type
 
+    def eq(self: Any, other: object) -> bool:
+        return values(self) == values(other) if type(other) is type(self) else NotImplemented
 
-def _compared(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, each.name) for each in dataclasses.fields(self) if each.compare)
+    def hashed(self: Any) -> int:
+        return hash(values(self))
+
+    return eq, hashed

@@ -12,14 +12,11 @@ import pytest
 from pydantic import AnyUrl, BaseModel
 
 import batonpass as bp
-from batonpass.workers.context import steps
 from batonpass.workers.context.arguments import digest_of, older_digests, same
 
 from .serving import DEADLINE, Ask, Reply, only, serving
 
 DAY = dt.date(2031, 5, 1)
-# Values that differ, but are written as the same JSON.
-ALIKE = [((1, 2), [1, 2]), ({1: "a"}, {"1": "a"}), (DAY, "2031-05-01"), (b"a", "YQ=="), (math.nan, None)]
 
 
 class Note(BaseModel):
@@ -58,13 +55,6 @@ def is_same(one: object, other: object) -> bool:
     return same(digest_of([one]), digest_of([other]), [other])
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_values_of_other_types_are_others(one: Any, other: Any) -> None:
-    for wrap in (lambda v: v, lambda v: bp.State(v=v), lambda v: [bp.State(v={"in": v})], lambda v: Note(of=v)):
-        assert is_same(wrap(one), wrap(one))
-        assert not is_same(wrap(one), wrap(other))
-
-
 def test_models_that_cannot_be_stored() -> None:
     assert is_same(Link(at=AnyUrl("https://a.example")), Link(at=AnyUrl("https://a.example")))
     assert not is_same(Link(at=AnyUrl("https://a.example")), Link(at=AnyUrl("https://b.example")))
@@ -90,9 +80,9 @@ def test_sets_are_the_same_in_any_order(kind: Any) -> None:
         ([(1, 2), {1: {"a"}}, None, "tea", 0.5, DAY, b"x", [Ask()], math], "ae4da523fe26bfa9eabc0d8cdc812065"),
     ],
 )
-def test_what_batonpass_recorded_before_is_known_again(given: Any, recorded: str) -> None:
-    """Arguments were not told apart by their types."""
-    assert same(bytes.fromhex(recorded), digest_of([given, {}]), [given, {}])
+def test_the_digests_stay_as_they_are(given: Any, recorded: str) -> None:
+    """Workers of older releases may go on with the job, and they know no others."""
+    assert digest_of([given, {}]).hex() == recorded
     assert not same(bytes.fromhex(recorded), digest_of([given[1:], {}]), [given[1:], {}])
 
 
@@ -134,29 +124,3 @@ async def test_a_state_with_values_that_json_lacks(held: Any, store_url: str) ->
         job = await coordinator.submit("a", Ask(), returns=Reply)
         assert (await job.result(timeout=DEADLINE)).text == f"{ {'v': held} }"
     assert ran == [bp.State(v=held), "leaf"]
-
-
-async def test_a_replay_with_values_of_other_types_is_refused() -> None:
-    """It got the result of the others."""
-    ran: list[Any] = []
-    async with serving(passing(lambda attempt: bp.State(v=[(1, 2), [1, 2]][attempt - 1]), ran)) as coordinator:
-        job = await coordinator.submit("a", Ask(), returns=Reply)
-        with pytest.raises(bp.JobFailed, match=r"step 'look' of job .* is recorded with other arguments"):
-            await job.result(timeout=DEADLINE)
-    assert ran == [bp.State(v=(1, 2)), "leaf"]
-
-
-async def test_a_job_in_flight_goes_on(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An older release of Batonpass has recorded its step, and made its child."""
-    ran: list[Any] = []
-    monkeypatch.setattr(steps, "digest_of", lambda given: older_digests(given)[-1])
-
-    def given(attempt: int) -> bp.State:
-        if attempt == 2:
-            monkeypatch.undo()
-        return bp.State(v=(1, 2))
-
-    async with serving(passing(given, ran), store_url) as coordinator:
-        job = await coordinator.submit("a", Ask(), returns=Reply)
-        assert (await job.result(timeout=DEADLINE)).text == "{'v': (1, 2)}"
-    assert ran == [bp.State(v=(1, 2)), "leaf"]
