@@ -37,7 +37,7 @@ def _repr(self: Any) -> str:
 
 def _comparing(kind: type) -> tuple[Callable[[Any, object], bool], Callable[[Any], int]]:
     names = [each.name for each in dataclasses.fields(kind) if each.compare]
-    values = attrgetter(*names) if names else type
+    values: Callable[[Any], Any] = attrgetter(*names) if names else type
 
     def eq(self: Any, other: object) -> bool:
         return values(self) == values(other) if type(other) is type(self) else NotImplemented
