@@ -35,9 +35,9 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({values})"
 
 
-def _comparing(kind: type) -> tuple[Callable[[Any, object], bool], Callable[[Any], int]]:
+def _comparing(kind: type[Any]) -> tuple[Callable[[Any, object], bool], Callable[[Any], int]]:
     names = [each.name for each in dataclasses.fields(kind) if each.compare]
-    values: Callable[[Any], Any] = attrgetter(*names) if names else type
+    values: Callable[[Any], object] = attrgetter(*names) if names else lambda _: None
 
     def eq(self: Any, other: object) -> bool:
         return values(self) == values(other) if type(other) is type(self) else NotImplemented
