@@ -241,7 +241,8 @@ class _Model:
         if extra is None and self.kind.model_config.get("extra") == "allow":
             extra = {}
         if own := self.kind.__private_attributes__:
-            found: dict[str, Any] = {name: about.get_default() for name, about in own.items()} | (private or {})
+            found: dict[str, Any] = {**(private or {})}
+            found |= {name: about.get_default() for name, about in own.items() if name not in found}
             private = {name: item for name, item in found.items() if item is not PydanticUndefined}
         value = self.kind.__new__(self.kind)
         state: dict[str, Any] = {"__dict__": fields, "__pydantic_extra__": extra, "__pydantic_private__": private}
@@ -250,27 +251,37 @@ class _Model:
 
     def _fitted(self, stored: dict[str, Any], unset: set[str], extra: dict[str, Any]) -> Any:
         """Stored fields, for the class as it is now. Those that it still has stay as they are, new ones get what its
-        model validators make of what is stored, or their defaults, and others are left out if it takes no extra ones.
+        validators make of what is stored, or their defaults, and others are left out if it takes no extra ones.
         """
         known = self.kind.model_fields
         others = {**extra, **{name: item for name, item in stored.items() if name not in known}}
-        made = self._made({**stored, **others}, {name for name in known if name not in stored})
+        made, left = self._made({**stored, **others}, {name for name in known if name not in stored})
         fields: dict[str, Any] = {}
         for name, about in known.items():
             if name not in stored and name not in made:
                 made[name] = about.get_default(call_default_factory=True, validated_data=fields)
-                unset = {*unset, name}
             fields[name] = stored[name] if name in stored else made[name]
+        unset |= left
         allowed = self.kind.model_config.get("extra") == "allow"
         return fields, unset, {name: item for name, item in others.items() if name not in known} if allowed else None
 
-    def _made(self, given: dict[str, Any], new: set[str]) -> dict[str, Any]:
-        """The new fields that the class itself makes of what is stored."""
-        known, validators = self.kind.model_fields, self.kind.__pydantic_decorators__.model_validators
-        if not new or not (validators or any(name in given or known[name].is_required() for name in new)):
-            return {}
+    def _made(self, given: dict[str, Any], new: set[str]) -> tuple[dict[str, Any], set[str]]:
+        """The new fields that the class itself makes of what is stored, and the names of those that are left unset."""
+        if not any(self._is_made(name, given) for name in new):
+            return {}, new
         value = self.kind.model_validate(copy.deepcopy(given), by_alias=False, by_name=True)
-        return {name: getattr(value, name) for name in new & value.model_fields_set}
+        return {name: getattr(value, name) for name in new}, new - value.model_fields_set
+
+    def _is_made(self, name: str, given: dict[str, Any]) -> bool:
+        """Whether a new field may get more than its bare default."""
+        about, post = self.kind.model_fields[name], self.kind.model_post_init
+        return (
+            name in given
+            or about.is_required()
+            or bool(about.validate_default or self.kind.model_config.get("validate_default"))
+            or bool(self.kind.__pydantic_decorators__.model_validators)
+            or (post is not BaseModel.model_post_init and post.__name__ != "init_private_attributes")
+        )
 
     def parts(self, value: BaseModel) -> Parts:
         fields = {name: item for name, item in value.__dict__.items() if name in self.kind.model_fields}

@@ -47,6 +47,11 @@ class StateType:
         """How its stored values begin."""
         return head(self.name)
 
+    @property
+    def is_custom(self) -> bool:
+        """Whether functions of its own dump and load its values."""
+        return isinstance(self.shape, Custom)
+
     def load(self, stored: Any) -> Any:
         """A value of the class. `BadSetup` if the stored one no longer fits the class."""
         try:

@@ -69,15 +69,21 @@ class Reader:
         known = type_named(name)
         if known is None:
             return UnknownValue(name, packed)
-        try:
+        if self._unfit is None:
             return known.load(self._read_inner(packed))
+        before = len(self._unfit)
+        try:
+            inner = self._read_inner(packed)
+            # A class with functions of its own would make something else of it, which the next save would store.
+            if len(self._unfit) == before or not known.is_custom:
+                return known.load(inner)
+            error = self._unfit[before].reason
         except Corrupted:
             raise
-        except BatonpassError as error:
-            if self._unfit is None:
-                raise
-            self._unfit.append(Unfit(UnknownValue(name, packed), error))
-            return self._unfit[-1].value
+        except BatonpassError as refused:
+            error = refused
+        self._unfit[before:] = [Unfit(UnknownValue(name, packed), error)]
+        return self._unfit[before].value
 
     def _options(self, data: bytes) -> dict[str, Any]:
         # Keys of msgpack's own types can't be made to have one hash; those of ours are looked at.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 import batonpass as bp
 from batonpass.contracts import state_types
@@ -134,3 +134,40 @@ def test_a_new_field_without_default_is_named() -> None:
     packed = old(Counted(x=1))
     with pytest.raises(bp.BadSetup, match=r"does not fit the class .*Now any more: steps: Field required"):
         new(Now, packed)
+
+
+class Plain(BaseModel):
+    title: str
+
+
+class Checked(Plain):
+    slug: str = Field("", validate_default=True)
+
+    @field_validator("slug")
+    @classmethod
+    def of_title(cls, slug: str, info: ValidationInfo) -> str:
+        return slug or info.data["title"].lower()
+
+
+class Completed(Plain):
+    slug: str = ""
+
+    def model_post_init(self, context: Any) -> None:
+        self.slug = self.slug or self.title.lower()
+
+
+@pytest.mark.parametrize("kind", [Checked, Completed])
+def test_a_new_field_that_its_class_fills(kind: Any) -> None:
+    assert new(kind, old(Plain(title="Tea"))).slug == "tea"
+
+
+def test_a_private_attribute_that_is_stored_is_not_made_again() -> None:
+    made = list[int]()
+
+    class Kept(Plain):
+        _n: list[int] = PrivateAttr(default_factory=lambda: made.__iadd__([1]))
+
+    packed = old(Kept(title="Tea"))
+    made.clear()
+    new(Kept, packed)
+    assert made == []

@@ -60,6 +60,30 @@ def test_a_value_that_its_class_no_longer_takes(bench: Bench, text: str) -> None
     assert bench.run(fresh.restore(mended.id)).state["trial"]["cfgs"] == [text, new(lr=0.5, steps=3)]
 
 
+class Basket:
+    """It takes what it knows, and leaves out the rest."""
+
+    def __init__(self, things: list[Any]) -> None:
+        self.things = [thing for thing in things if isinstance(thing, BaseModel)]
+
+
+def test_inside_a_class_with_functions_of_its_own(bench: Bench) -> None:
+    """What that would make of it must not be stored in its place."""
+    old = _define()
+    bp.state_type("unreadable.basket", Basket, dump=lambda basket: basket.things, load=Basket)
+    try:
+        state = {"basket": Basket([old(lr=0.5)]), "n": 1}
+        at = bench.run(bench.face().save(thread="run", agent="write", state=state)).id
+        _define(steps=int)
+        rest = bench.run(bench.face().restore(at, partial=True))
+        assert (type(rest.state["basket"]), rest.unreadable) == (bp.UnknownValue, ("state['basket']",))
+        after = bench.run(bench.face().save(thread="run", agent="write", changes={"n": 2})).id
+        _define()
+        assert [thing.lr for thing in bench.run(bench.face().restore(after)).state["basket"].things] == [0.5]
+    finally:
+        del state_types._by_class[state_types._by_name.pop("unreadable.basket").kind]
+
+
 def test_what_is_new_can_be_saved_beside_it(bench: Bench) -> None:
     """It stays as it is stored."""
     old = _define()

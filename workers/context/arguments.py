@@ -18,6 +18,7 @@ from ...contracts.codec import pack, try_pack
 from ...contracts.contract import Contract
 from ...contracts.upcasting import before_upcast
 
+_ATOMS = frozenset({str, int, float, bool, bytes, type(None)})
 Form: TypeAlias = Callable[[BaseModel], Any]
 """What a model counts as."""
 
@@ -63,11 +64,9 @@ def _plain(value: object, form: Form) -> Any:
 
 def _as_json(value: BaseModel) -> Any:
     with suppress(Exception):  # its own serializers may raise anything
-        text, held = value.model_dump_json(), value.model_dump(warnings=False)
-        ordered = _in_order(held)
-        return text if ordered == held else to_json(ordered, fallback=str).decode()
-    fields = {name: item for name, item in value.__dict__.items() if name in type(value).model_fields}
-    return _plain({**fields, **(value.__pydantic_extra__ or {})}, _as_json)
+        text = value.model_dump_json(warnings=False)  # refuses circles
+        return cast("BaseModel", _in_order(value)).model_dump_json(warnings=False) if _has_sets(value) else text
+    return _plain(_held(value), _as_json)
 
 
 def _as_stored(value: BaseModel) -> Any:
@@ -85,13 +84,46 @@ def _as_written(value: BaseModel) -> str:
     return value.model_dump_json() if older is None else to_json(older).decode()
 
 
+def _has_sets(value: BaseModel) -> bool:
+    """Whether it holds a set whose order matters. (Much quicker than to put all in order.)"""
+    left: list[Any] = [value]
+    while left:
+        held = left.pop()
+        if type(held) in _ATOMS:
+            continue
+        if isinstance(held, BaseModel):
+            left += held.__dict__.values()
+            left += (held.__pydantic_extra__ or {}).values()
+        elif isinstance(held, dict):
+            left += cast("dict[object, object]", held).values()
+        elif isinstance(held, list | tuple):
+            left += cast("Sequence[object]", held)
+        elif isinstance(held, set | frozenset) and len(cast("Set[object]", held)) > 1:
+            return True
+    return False
+
+
 def _in_order(held: Any) -> Any:
-    """A model's values with sets as lists, because their order is another one in each process."""
+    """The same with sets as lists, because their order is another one in each process. What has no sets stays as it is:
+    classes write their values as they like."""
+    if isinstance(held, BaseModel):
+        fields = _held(held)
+        changed = {name: new for name, item in fields.items() if (new := _in_order(item)) is not item}
+        return held.model_copy(update=changed) if changed else held
     if isinstance(held, dict):
-        return {key: _in_order(item) for key, item in cast("dict[object, object]", held).items()}
+        entries = cast("dict[object, object]", held)
+        ordered = {key: _in_order(item) for key, item in entries.items()}
+        return ordered if any(ordered[key] is not entries[key] for key in entries) else entries
     if isinstance(held, set | frozenset):
-        return sorted((_in_order(item) for item in cast("Set[object]", held)), key=lambda i: to_json(i, fallback=str))
+        items = cast("Set[object]", held)
+        return sorted(items, key=lambda item: pack(_plain(item, _as_json))) if len(items) > 1 else items
     if isinstance(held, list | tuple):
-        kind = list[object] if isinstance(held, list) else tuple[object, ...]
-        return kind(_in_order(item) for item in cast("Sequence[object]", held))
+        row = cast("Sequence[object]", held)
+        new = [_in_order(item) for item in row]
+        return new if any(one is not other for one, other in zip(new, row, strict=True)) else row
     return held
+
+
+def _held(value: BaseModel) -> dict[str, Any]:
+    fields = {name: item for name, item in value.__dict__.items() if name in type(value).model_fields}
+    return {**fields, **(value.__pydantic_extra__ or {})}
