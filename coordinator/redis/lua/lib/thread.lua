@@ -57,13 +57,15 @@ local function living_tip(thread, tip, now)
 end
 
 -- The step index of the n-th newest checkpoint of a thread that has not expired and is not lost. Nil if there are
--- fewer, and beyond tens of thousands of which some have expired. Also returns the lost ones that it has met.
+-- fewer, and beyond tens of thousands of which some have expired. Also returns the lost ones that it has met. It looks
+-- no further than needed, because each page of a prune asks again: behind hundreds of which all are there, none is lost.
 local function nth_newest(thread, n, now)
   local key, below, lost, size = P .. 'o:' .. thread, '+inf', {}, math.min(n, PASSED)
   local any_expired = redis.call('ZCOUNT', P .. 'expiry', '-inf', num(now)) > 0
   for _ = 1, 100 do
     local ids = redis.call('ZREVRANGEBYSCORE', key, below, '-inf', 'LIMIT', 0, size)
     local gone, missing = any_expired and all_hidden(thread, ids, now) or {}, all_lost(ids)
+    local met = #lost
     for i, id in ipairs(ids) do
       if missing[i] then
         lost[#lost + 1] = id
@@ -78,6 +80,9 @@ local function nth_newest(thread, n, now)
       return nil, lost
     end
     below, size = '(' .. redis.call('ZSCORE', key, ids[#ids]), PASSED
+    if #lost == met and not any_expired then
+      break
+    end
   end
   local rest = any_expired and {}
     or redis.call('ZREVRANGEBYSCORE', key, below, '-inf', 'WITHSCORES', 'LIMIT', n - 1, 1)
