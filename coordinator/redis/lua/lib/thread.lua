@@ -58,7 +58,7 @@ end
 
 -- The step index of the n-th newest checkpoint of a thread that has not expired and is not lost. Nil if there are
 -- fewer, and beyond tens of thousands of which some have expired. Also returns the lost ones that it has met. It looks
--- no further than needed, because each page of a prune asks again: behind hundreds of which all are there, none is lost.
+-- no further than needed, because each page of a prune asks again: behind hundreds that are all there, none is lost.
 local function nth_newest(thread, n, now)
   local key, below, lost, size = P .. 'o:' .. thread, '+inf', {}, math.min(n, PASSED)
   local any_expired = redis.call('ZCOUNT', P .. 'expiry', '-inf', num(now)) > 0
