@@ -60,8 +60,9 @@ def seen_fields(stored: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
     if class_of(stored) is list and len(stored) == 4:
         fields, unset, *others = stored
         if class_of(fields) is dict and class_of(unset) is list and all(class_of(each) in _MAYBE for each in others):
-            extra, private = others
-            return {**fields, **(extra or {})}, private or {}
+            extra, private = others[0] or {}, others[1] or {}
+            if not extra.keys() & fields.keys() and all(name in fields or name in extra for name in unset):
+                return {**fields, **extra}, private
     if class_of(stored) is dict and all(class_of(name) is str for name in stored):
         return stored, {}
     return None
@@ -251,11 +252,15 @@ class _Model:
 
     def _fitted(self, stored: dict[str, Any], unset: set[str], extra: dict[str, Any]) -> Any:
         """Stored fields, for the class as it is now. Those that it still has stay as they are, new ones get what its
-        validators make of what is stored, or their defaults, and others are left out if it takes no extra ones.
+        validators make of what is stored, or their defaults, and others are left out if it takes no extra ones. A
+        validator that sees the stored values before all others may change them, too: that is how classes migrate.
         """
         known = self.kind.model_fields
         others = {**extra, **{name: item for name, item in stored.items() if name not in known}}
-        made, left = self._made({**stored, **others}, {name for name in known if name not in stored})
+        new = {name for name in known if name not in stored}
+        made, left = self._made({**stored, **others}, new)
+        if new and self._migrates:
+            stored = {}
         fields: dict[str, Any] = {}
         for name, about in known.items():
             if name not in stored and name not in made:
@@ -270,7 +275,13 @@ class _Model:
         if not any(self._is_made(name, given) for name in new):
             return {}, new
         value = self.kind.model_validate(copy.deepcopy(given), by_alias=False, by_name=True)
-        return {name: getattr(value, name) for name in new}, new - value.model_fields_set
+        return {name: getattr(value, name) for name in self.kind.model_fields}, new - value.model_fields_set
+
+    @property
+    def _migrates(self) -> bool:
+        """Whether the class itself says how to read what older ones have stored."""
+        validators = self.kind.__pydantic_decorators__.model_validators.values()
+        return any(each.info.mode in ("before", "wrap") for each in validators)
 
     def _is_made(self, name: str, given: dict[str, Any]) -> bool:
         """Whether a new field may get more than its bare default."""
