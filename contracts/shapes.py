@@ -60,7 +60,7 @@ def seen_fields(stored: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
     if class_of(stored) is list and len(stored) == 4:
         fields, unset, *others = stored
         if class_of(fields) is dict and class_of(unset) is list and all(class_of(each) in _MAYBE for each in others):
-            extra, private = others[0] or {}, others[1] or {}
+            extra, private = (cast("dict[str, Any]", each or {}) for each in others)
             if not extra.keys() & fields.keys() and all(name in fields or name in extra for name in unset):
                 return {**fields, **extra}, private
     if class_of(stored) is dict and all(class_of(name) is str for name in stored):
