@@ -19,7 +19,7 @@ from tests.rules.test_acknowledged import ROOT
 # Where the form of what is stored, and what scripts do, is said.
 _SHARED = (
     *("coordinator/rows.py", "coordinator/blobs.py", "coordinator/seals.py", "coordinator/parts"),
-    *("contracts/codec.py", "contracts/handoff.py"),
+    *("contracts/codec.py", "contracts/handoff.py", "workers/context/arguments.py"),
 )
 _MIGRATIONS = "coordinator/sqlite/sql"
 _FORMS = {
@@ -47,7 +47,7 @@ def _schema(forms: dict[str, str]) -> list[str]:
 @cache
 def _forms(commit: str, store: str) -> dict[str, str]:
     """What decides it, without comments and spaces."""
-    folders = ("coordinator", "contracts")  # whole, because a file may have had another name
+    folders = ("coordinator", "contracts", "workers")  # whole, because a file may have had another name
     packed = subprocess.run(["git", "archive", commit, *folders], cwd=ROOT, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as tree:
         told = [one for one in tree if one.isfile() and one.name.startswith(_FORMS[store])]
