@@ -1,7 +1,8 @@
 """Lean dataclasses: the standard ones to checkers, but quicker to define and to make.
 
-A frozen dataclass takes three times as long to define, because each of its methods is compiled from text of its own,
-and five times as long to make. The coordinator has 150 of them, which every process that connects would pay for.
+A frozen dataclass of four fields takes four times as long to define, because each of its methods is compiled from text
+of its own, and three times as long to make (measured on Python 3.11). The coordinator has 150 of them, which every
+process that connects would pay for.
 """
 
 from __future__ import annotations

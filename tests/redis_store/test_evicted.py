@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from batonpass.contracts.names import digest
@@ -12,14 +10,6 @@ from batonpass.coordinator.redis.store import RedisStore
 from tests.harness.bench import MINUTE, Bench, new_target
 from tests.harness.children import Family
 from tests.harness.stores import RedisHarness
-
-
-@pytest.fixture
-def bench(redis_server: str) -> Iterator[Bench]:
-    harness = RedisHarness(redis_server)
-    with Bench(harness, side="sync") as made:
-        yield made
-    harness.close()
 
 
 def _evict(bench: Bench, job_id: str) -> None:

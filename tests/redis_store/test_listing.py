@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from batonpass.coordinator import commands as c
 from tests.harness.bench import Bench
-from tests.harness.stores import RedisHarness
 
 LOOK = 2000  # list_jobs.lua
-
-
-@pytest.fixture
-def bench(redis_server: str) -> Iterator[Bench]:
-    harness = RedisHarness(redis_server)
-    with Bench(harness, side="sync") as made:
-        yield made
-    harness.close()
 
 
 def test_a_state_beyond_what_one_script_looks_at(bench: Bench) -> None:

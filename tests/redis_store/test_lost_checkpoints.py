@@ -3,7 +3,6 @@ passes over them, and what frees takes them along."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,14 +16,6 @@ from batonpass.coordinator.rows import Write
 from tests.harness.bench import MINUTE, Bench, new_checkpoint
 from tests.harness.places import Places, large
 from tests.harness.stores import RedisHarness
-
-
-@pytest.fixture
-def bench(redis_server: str) -> Iterator[Bench]:
-    harness = RedisHarness(redis_server)
-    with Bench(harness, side="sync") as made:
-        yield made
-    harness.close()
 
 
 def _key(bench: Bench, name: str) -> str:
