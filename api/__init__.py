@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from batonpass.contracts.handoff import Handoff
     from batonpass.contracts.inbox import Asks, InboxItem
     from batonpass.contracts.job import Children, JobInfo, JobState, Lease, OnBusy, Priority
+    from batonpass.contracts.key_use import KeyUse
     from batonpass.contracts.options import AskOptions, JobOptions, SubmitOptions
     from batonpass.contracts.part import Part
     from batonpass.contracts.pause import Pause
@@ -164,6 +165,7 @@ __all__ = [
     "JsonFiles",
     "Keeper",
     "KeyConflict",
+    "KeyUse",
     "Lease",
     "Losses",
     "Memory",
@@ -242,6 +244,7 @@ _HOMES = {
     "contracts.handoff": "Handoff",
     "contracts.inbox": "Asks InboxItem",
     "contracts.job": "Children JobInfo JobState Lease OnBusy Priority",
+    "contracts.key_use": "KeyUse",
     "contracts.options": "AskOptions JobOptions SubmitOptions",
     "contracts.part": "Part",
     "contracts.pause": "Pause",

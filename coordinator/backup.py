@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from ..contracts.errors import BadSetup
-from .coded.store import CodedStore
+from .coded.store import uncoded
 from .store import Store
 
 Progress = Callable[[int, int], None]  # told bytes copied and bytes in all, now and then
@@ -25,8 +25,7 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | Non
     given: Any = path  # users without a type checker give anything
     if not isinstance(given, str | os.PathLike):
         raise BadSetup(f"{path!r} is not the path of a file to write")
-    if isinstance(store, CodedStore):  # the contents are copied as they are, encrypted or not
-        store = store.inner
+    store = uncoded(store)  # the contents are copied as they are, encrypted or not
     if isinstance(store, BacksUp):
         store.backup(os.fspath(path), progress)
     elif store.url.startswith("memory:"):

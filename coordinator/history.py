@@ -16,12 +16,15 @@ from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
 from ..contracts.duration import Duration
+from ..contracts.key_use import KeyUse
 from ..contracts.options import JobOptions
 from ..contracts.transcript import Transcript
 from . import bundling
 from .bundling import Progress
 from .calls import adrive, checkpoints, copies, edits, forks, retention, travel
 from .calls.inputs import contract_wanted, name_wanted
+from .calls.key_uses import Looked, uses
+from .coded.store import uncoded
 from .connected import Connected
 from .job import Job
 
@@ -249,6 +252,15 @@ class History(Connected):
         Raises `Conflict` if it is there already. If an import is interrupted, run it again.
         """
         return await to_thread.run_sync(partial(bundling.import_bundle, self.store, path, progress=progress))
+
+    async def key_uses(self, *, progress: Looked | None = None) -> list[KeyUse]:
+        """What in the namespace was stored with which key of a codec: when nothing needs an old key any more, it may be
+        removed. Reads all that is stored, but needs no key.
+
+        What agents stream is left out: it goes after an hour. `progress` is called with the jobs, threads, items and
+        webhooks looked at so far.
+        """
+        return await adrive(uncoded(self.store), uses(self.store.codec, progress))
 
     async def prune(
         self,

@@ -10,7 +10,7 @@ from ..contracts.job import BANDS
 from ..contracts.worker import WorkerInfo
 from .book import Declaration, queue_of, readable
 from .checkup import Examines, Load, Queued
-from .coded.store import CodedStore
+from .coded.store import uncoded
 from .commands import Declared, Pauses
 from .presence import Present, began, open_present
 from .store import Store
@@ -36,7 +36,7 @@ def has_other(store: Store, queue: str, worker: str, version: str) -> bool:
 
 
 def _counted(store: Store, queues: Sequence[str]) -> Load:
-    counting = cast("Examines", store.inner if isinstance(store, CodedStore) else store)
+    counting = cast("Examines", uncoded(store))
     return counting.count(queues)
 
 

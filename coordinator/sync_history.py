@@ -14,12 +14,15 @@ from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
 from ..contracts.duration import Duration
+from ..contracts.key_use import KeyUse
 from ..contracts.options import JobOptions
 from ..contracts.transcript import Transcript
 from . import bundling
 from .bundling import Progress
 from .calls import checkpoints, copies, drive, edits, forks, retention, travel
 from .calls.inputs import contract_wanted, name_wanted
+from .calls.key_uses import Looked, uses
+from .coded.store import uncoded
 from .connected import Connected
 from .job import SyncJob
 
@@ -192,6 +195,10 @@ class SyncHistory(Connected):
     def import_bundle(self, path: str | PathLike[str], *, progress: Progress | None = None) -> BundleInfo:
         """Add what `export_bundle` has written, with the same ids, names and times, to this store."""
         return bundling.import_bundle(self.store, path, progress=progress)
+
+    def key_uses(self, *, progress: Looked | None = None) -> list[KeyUse]:
+        """What in the namespace was stored with which key of a codec."""
+        return drive(uncoded(self.store), uses(self.store.codec, progress))
 
     def prune(
         self,

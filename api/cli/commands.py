@@ -45,6 +45,7 @@ _OURS = {
     "resume": "pause:resume",
     "doctor": "doctor:doctor",
     "check": "check:check",
+    "keys": "keys:keys",
     "export": "bundle:export",
     "import": "bundle:import_",
     "backup": "backup:backup",

@@ -15,7 +15,7 @@ from batonpass.coordinator.calls import adrive
 from batonpass.coordinator.calls.pauses import pauses
 from batonpass.coordinator.checkup import Examines, Load, Queued, Shares
 from batonpass.coordinator.client import Coordinator
-from batonpass.coordinator.coded.store import CodedStore
+from batonpass.coordinator.coded.store import uncoded
 from batonpass.coordinator.commands import Declared
 from batonpass.coordinator.live_workers import Taker, live_workers, queues_of, serving, takers
 
@@ -48,8 +48,7 @@ class Gauge:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._asked = coordinator.store
-        store = coordinator.store.sibling()
-        self._store = store.inner if isinstance(store, CodedStore) else store
+        self._store = uncoded(coordinator.store.sibling())
         self._opened = False
         self._one = CapacityLimiter(1)
 

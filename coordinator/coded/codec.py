@@ -12,7 +12,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from ...contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra
 
@@ -27,6 +27,9 @@ WITH_CODEC = (
     "BATONPASS_COMPRESS)"
 )
 _DEMANDED = "as this codec demands: Codec(plain=True) or BATONPASS_ACCEPT_PLAIN=1 would read it"
+KeyName: TypeAlias = tuple[str, str]
+"""A key: what it does ("encrypted" or "signed"; "plain" is of what has none), and its name."""
+PLAIN: KeyName = ("plain", "")
 # Begins what stands in for unreadable bytes, followed by the reason. No stored format begins with it.
 UNREAD = b"\x00"
 # Smaller contents, or a gain of less than an eighth, are not worth the time to decompress.
@@ -79,6 +82,11 @@ class Codec:
         self._zstd = _zstd() if compress else None
         self.plain = plain or not self._keys  # whether unprotected data is accepted
         self._proven: set[str] = set()  # keys that have opened something
+
+    @property
+    def names(self) -> list[KeyName]:
+        """Its keys, the one that writes first."""
+        return [(_USES[self._kind][0], name) for name in self._keys]
 
     @property
     def encrypts(self) -> bool:
@@ -158,6 +166,13 @@ class Codec:
         key = self._keys[name or self._current]
         place = f"batonpass {use} {len(about)} {about} ".encode()
         return hmac.new(key, place + data, sha256).digest()
+
+
+def key_of(data: bytes) -> KeyName | None:
+    """The key with which these bytes were stored. None if there are none."""
+    if data[:1] != CODED or data[1:2] not in _USES:
+        return PLAIN if data else None
+    return _USES[data[1:2]][0], data[3 : 3 + data[2]].decode("ascii", "replace")
 
 
 _REASONS: dict[bytes, type[BatonpassError]] = {b"!": Corrupted, b"?": Unproven, b"k": MissingKey}

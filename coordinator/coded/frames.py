@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...contracts.errors import Corrupted
 from ..parts.spans import Span
-from .codec import Codec
+from .codec import CODED, PLAIN, Codec, KeyName, key_of
 
 
 def frame(codec: Codec, log: str, at: int, data: bytes) -> bytes:
@@ -24,3 +24,16 @@ def unframe(codec: Codec, span: Span, stored: bytes) -> bytes:
         pieces.append(codec.unwrap(stored[at + 4 : end], f"{span.log}:{span.first + at}"))
         at = end
     return b"".join(pieces)
+
+
+def keys_in(stored: bytes) -> set[KeyName | None]:
+    """The keys with which these bytes of a log were stored, in frames or plain."""
+    keys: set[KeyName | None] = set()
+    at = 0
+    while at < len(stored):
+        end = at + 4 + int.from_bytes(stored[at : at + 4], "big")
+        if end > len(stored) or stored[at + 4 : at + 5] != CODED:
+            return {PLAIN}
+        keys.add(key_of(stored[at + 4 : end]))
+        at = end
+    return keys

@@ -130,6 +130,11 @@ class CodedStore:
         return cast("R", item)
 
 
+def uncoded(store: Store) -> Store:
+    """The store itself, whose contents are as they are stored."""
+    return store.inner if isinstance(store, CodedStore) else store
+
+
 # on the way in
 
 

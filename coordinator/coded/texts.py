@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 
 from ...contracts.errors import BadSetup, Corrupted, MissingExtra
-from .codec import WITH_CODEC, Codec
+from .codec import WITH_CODEC, Codec, KeyName, key_of
 
 # An encrypted text begins like this. What stores write themselves is not encrypted, and may stand before one.
 _MARK = "\x02"
@@ -48,6 +48,15 @@ def with_error(fields: Mapping[str, str], codec: Codec) -> Mapping[str, str]:
 def clear(text: str) -> str:
     """A text for a reader without a codec."""
     return _CODED.sub(lambda _: f"(what the error says is encrypted: {WITH_CODEC})", text) if _MARK in text else text
+
+
+def key_in(text: str) -> KeyName | None:
+    """The key with which a text was encrypted. None if it is not: what stores write themselves never is."""
+    found = _CODED.search(text) if _MARK in text else None
+    try:
+        return key_of(b64decode(found[1])) if found else None
+    except ValueError:  # it is damaged
+        return None
 
 
 def _about(subject: str) -> str:
