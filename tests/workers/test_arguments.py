@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
-from pydantic import AnyUrl, BaseModel, field_serializer
+from pydantic import AnyUrl, BaseModel, Field, field_serializer
 
 import batonpass as bp
 from batonpass.workers.context.arguments import digest_of, older_digests, same
@@ -78,6 +79,50 @@ def test_sets_are_the_same_in_any_order(kind: Any) -> None:
     assert str(one) != str(other)
     assert is_same(kind(**one), kind(**other))
     assert not is_same(kind(**one), kind(of=[{"in": {0, 1}}]))
+
+
+@dataclass
+class Bag:
+    of: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    of: Any = None
+    more: int = 1
+
+
+class Packed(BaseModel):
+    of: Bag | Sealed | None = None
+
+
+@pytest.mark.parametrize("bag", [Bag, Sealed])
+def test_also_inside_a_dataclass(bag: Any) -> None:
+    one, other = (Packed(of=bag(of=[{"in": {*order}}, Bag({*order})])) for order in ([0, 8], [8, 0]))
+    assert str(one) != str(other)
+    assert is_same(one, other)
+    assert not is_same(one, Packed(of=bag(of=[{"in": {0, 1}}, Bag({0, 8})])))
+    assert digest_of([Packed(of=bag(1))]) == digest_of([Packed(of=bag(1)).model_dump_json()])
+
+
+class Branch(BaseModel):
+    """Knows what it belongs to, which JSON leaves out."""
+
+    name: Any
+    parent: Any = Field(default=None, exclude=True)
+    branches: list[Any] = []
+
+
+@pytest.mark.parametrize("name", ["leaf", {0, 8}])
+def test_a_way_back_that_json_leaves_out(name: Any) -> None:
+    def tree(name: Any) -> Branch:
+        root = Branch(name="root")
+        root.branches += [Branch(name=name, parent=root), Branch(name=name, parent=[root])]
+        return root
+
+    assert is_same(tree(name), tree({8, 0} if name == {0, 8} else name))
+    assert not is_same(tree(name), tree("other"))
+    assert digest_of([tree("leaf")]) == digest_of([tree("leaf").model_dump_json()])
 
 
 def test_models_with_sets_are_written_by_their_classes() -> None:

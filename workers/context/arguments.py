@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
+from copy import copy
+from dataclasses import fields, is_dataclass
 from hashlib import blake2b
 from typing import Any, TypeAlias, cast
 
@@ -87,10 +89,12 @@ def _as_written(value: BaseModel) -> str:
 def _has_sets(value: BaseModel) -> bool:
     """Whether it holds a set whose order matters. (Much quicker than to put all in order.)"""
     left: list[Any] = [value]
+    seen: set[int] = set()  # JSON leaves fields out that may lead back here
     while left:
         held = left.pop()
-        if type(held) in _ATOMS:
+        if type(held) in _ATOMS or id(held) in seen:
             continue
+        seen.add(id(held))
         if isinstance(held, BaseModel):
             left += held.__dict__.values()
             left += (held.__pydantic_extra__ or {}).values()
@@ -100,30 +104,53 @@ def _has_sets(value: BaseModel) -> bool:
             left += cast("Sequence[object]", held)
         elif isinstance(held, set | frozenset) and len(cast("Set[object]", held)) > 1:
             return True
+        elif is_dataclass(held):
+            left += _attributes(held).values()
     return False
 
 
-def _in_order(held: Any) -> Any:
+def _in_order(held: Any, within: frozenset[int] = frozenset()) -> Any:
     """The same with sets as lists, because their order is another one in each process. What has no sets stays as it is:
-    classes write their values as they like."""
-    if isinstance(held, BaseModel):
-        fields = _held(held)
-        changed = {name: new for name, item in fields.items() if (new := _in_order(item)) is not item}
-        return held.model_copy(update=changed) if changed else held
-    if isinstance(held, dict):
-        entries = cast("dict[object, object]", held)
-        ordered = {key: _in_order(item) for key, item in entries.items()}
-        return ordered if any(ordered[key] is not entries[key] for key in entries) else entries
+    classes write their values as they like. So does what leads back to what it is `within`."""
+    if type(held) in _ATOMS or id(held) in within:
+        return held
+    within |= {id(held)}
     if isinstance(held, set | frozenset):
         items = cast("Set[object]", held)
         return sorted(items, key=lambda item: pack(_plain(item, _as_json))) if len(items) > 1 else items
     if isinstance(held, list | tuple):
         row = cast("Sequence[object]", held)
-        new = [_in_order(item) for item in row]
+        new = [_in_order(item, within) for item in row]
         return new if any(one is not other for one, other in zip(new, row, strict=True)) else row
-    return held
+    entries = _entries(held)
+    changed = {key: new for key, item in entries.items() if (new := _in_order(item, within)) is not item}
+    return _with(held, entries, changed) if changed else held
+
+
+def _entries(held: Any) -> dict[Any, Any]:
+    """What is in a dict, a model or a dataclass, by name."""
+    if isinstance(held, dict):
+        return cast("dict[Any, Any]", held)
+    if isinstance(held, BaseModel):
+        return _held(held)
+    return _attributes(held) if is_dataclass(held) else {}
+
+
+def _with(held: Any, entries: dict[Any, Any], changed: dict[Any, Any]) -> Any:
+    if isinstance(held, BaseModel):
+        return held.model_copy(update=changed)
+    if isinstance(held, dict):
+        return {**entries, **changed}
+    made = copy(held)
+    for name, item in changed.items():
+        object.__setattr__(made, name, item)  # it may be frozen
+    return made
+
+
+def _attributes(held: Any) -> dict[str, Any]:
+    return {field.name: getattr(held, field.name) for field in fields(held) if hasattr(held, field.name)}
 
 
 def _held(value: BaseModel) -> dict[str, Any]:
-    fields = {name: item for name, item in value.__dict__.items() if name in type(value).model_fields}
-    return {**fields, **(value.__pydantic_extra__ or {})}
+    declared = {name: item for name, item in value.__dict__.items() if name in type(value).model_fields}
+    return {**declared, **(value.__pydantic_extra__ or {})}
