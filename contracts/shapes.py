@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined, from_json
 
 from .alike import alike
@@ -238,7 +238,7 @@ class _Model:
             return self.kind.model_validate_json(stored, by_alias=False, by_name=True)
         fields, unset, extra, private = cast("Any", (stored, (), None, None) if isinstance(stored, dict) else stored)
         if fields.keys() != self.kind.model_fields.keys():
-            fields, unset, extra = self._fitted(fields, {*unset}, extra or {})
+            fields, unset, extra, private = self._fitted(fields, unset, extra or {}, private or {})
         if extra is None and self.kind.model_config.get("extra") == "allow":
             extra = {}
         if own := self.kind.__private_attributes__:
@@ -250,32 +250,49 @@ class _Model:
         BaseModel.__setstate__(value, {**state, "__pydantic_fields_set__": {*fields, *(extra or ())} - {*unset}})
         return value
 
-    def _fitted(self, stored: dict[str, Any], unset: set[str], extra: dict[str, Any]) -> Any:
-        """Stored fields, for the class as it is now. Those that it still has stay as they are, new ones get what its
-        validators make of what is stored, or their defaults, and others are left out if it takes no extra ones. A
-        validator that sees the stored values before all others may change them, too: that is how classes migrate.
+    def _fitted(
+        self, stored: dict[str, Any], unset: Iterable[str], extra: dict[str, Any], private: dict[str, Any]
+    ) -> _Whole:
+        """What is stored, for the class as it is now. Fields that it still has stay as they are, new ones get what its
+        validators make of what is stored, or their defaults, and others are left out if it takes no extra ones. If a
+        validator sees the stored values before all others, all is as it makes it: that is how classes migrate. What
+        private attributes had is kept either way.
         """
         known = self.kind.model_fields
         others = {**extra, **{name: item for name, item in stored.items() if name not in known}}
-        new = {name for name in known if name not in stored}
-        made, left = self._made({**stored, **others}, new)
-        if new and self._migrates:
-            stored = {}
-        fields: dict[str, Any] = {}
+        new = [name for name in known if name not in stored]
+        made = self._made({**stored, **others}, new)
+        if made is not None:
+            private = {**(made.__pydantic_private__ or {}), **private}
+            if self._migrates:
+                fields, left, left_over, _ = self._whole(made)
+                as_before = [name for name in unset if name in fields and alike(fields[name], stored.get(name))]
+                return fields, [*left, *as_before], left_over, private or None
+        fields = dict[str, Any]()
         for name, about in known.items():
-            if name not in stored and name not in made:
-                made[name] = about.get_default(call_default_factory=True, validated_data=fields)
-            fields[name] = stored[name] if name in stored else made[name]
-        unset |= left
+            if name in stored:
+                fields[name] = stored[name]
+            elif made is not None:
+                fields[name] = getattr(made, name)
+            else:
+                fields[name] = about.get_default(call_default_factory=True, validated_data=fields)
+        left = [name for name in new if made is None or name not in made.model_fields_set]
         allowed = self.kind.model_config.get("extra") == "allow"
-        return fields, unset, {name: item for name, item in others.items() if name not in known} if allowed else None
+        left_over = {name: item for name, item in others.items() if name not in known} if allowed else None
+        return fields, [*unset, *left], left_over, private or None
 
-    def _made(self, given: dict[str, Any], new: set[str]) -> tuple[dict[str, Any], set[str]]:
-        """The new fields that the class itself makes of what is stored, and the names of those that are left unset."""
-        if not any(self._is_made(name, given) for name in new):
-            return {}, new
-        value = self.kind.model_validate(copy.deepcopy(given), by_alias=False, by_name=True)
-        return {name: getattr(value, name) for name in self.kind.model_fields}, new - value.model_fields_set
+    def _made(self, given: dict[str, Any], new: Iterable[str]) -> BaseModel | None:
+        """What the class itself makes of what is stored. None if it has nothing to say about it."""
+        if not self._migrates and not any(self._is_made(name, given) for name in new):
+            return None
+        try:
+            return self.kind.model_validate(copy.deepcopy(given), by_alias=False, by_name=True)
+        except ValidationError as error:
+            gone = {each["loc"][0] for each in error.errors() if each["type"] == "extra_forbidden"}
+            if len(gone) < error.error_count() or not gone <= given.keys() - self.kind.model_fields.keys():
+                raise
+        left = {name: item for name, item in given.items() if name not in gone}  # nothing asks for these any more
+        return self.kind.model_validate(copy.deepcopy(left), by_alias=False, by_name=True)
 
     @property
     def _migrates(self) -> bool:

@@ -116,6 +116,78 @@ def test_what_model_validators_know_of_a_new_field() -> None:
     assert dict(found) == {"x": 2000, "rate": 0.5, "total": 1.0}
 
 
+class Labelled(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    tags: list[str] = []
+    labels: list[str] = []
+    _best: float = PrivateAttr(default=0.0)
+
+
+def test_what_is_gone_is_taken_over_by_a_model_validator() -> None:
+    class Now(BaseModel):
+        tags: list[str] = []
+        _best: float = PrivateAttr(default=0.0)
+        _count: int = PrivateAttr()
+
+        @model_validator(mode="before")
+        @classmethod
+        def merged(cls, data: dict[str, Any]) -> Any:
+            return {"tags": [*data.get("tags", []), *data["labels"]]}
+
+        def model_post_init(self, context: Any) -> None:
+            self._count = len(self.tags)
+
+    found = new(Now, old(Labelled(tags=["a"], labels=["b"]), {"_best": 0.5}))
+    assert (found.tags, found.model_fields_set) == (["a", "b"], {"tags"})
+    assert found.__pydantic_private__ == {"_best": 0.5, "_count": 2}
+
+
+def test_what_a_model_validator_takes_away_is_no_extra_value() -> None:
+    class Now(Labelled):
+        marks: list[str]
+
+        @model_validator(mode="before")
+        @classmethod
+        def renamed(cls, data: dict[str, Any]) -> Any:
+            return {"marks": data.pop("old"), **data}
+
+    found = new(Now, old(Labelled.model_validate({"old": ["a"], "size": 1})))
+    assert (found.marks, found.__pydantic_extra__) == (["a"], {"size": 1})
+    assert found.model_fields_set == {"marks", "size"}
+
+
+def test_a_private_attribute_that_its_class_builds() -> None:
+    class Now(Counted):
+        steps: int = 5
+        _seen: list[int] = PrivateAttr()
+
+        def model_post_init(self, context: Any) -> None:
+            self._seen = [self.x]
+
+    assert new(Now, old(Counted(x=0), {"_best": 0.5})).__pydantic_private__ == {"_best": 0.5, "_seen": [2]}
+
+
+def test_a_validator_and_a_field_that_is_gone() -> None:
+    """A class that takes no extra values takes those of older releases, which nothing asks for any more."""
+
+    class Now(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        tags: list[str] = []
+        size: int = 0
+
+        @model_validator(mode="after")
+        def sized(self) -> Now:
+            self.size = len(self.tags)
+            return self
+
+    other = old(Labelled.model_construct(tags=[3]))
+    found = new(Now, old(Labelled(tags=["a"], labels=["b"])))
+    assert (found.tags, found.size) == (["a"], 1)
+    with pytest.raises(bp.BadSetup, match=r"tags\.0: Input should be a valid string"):
+        unpack(other)
+
+
 def test_an_extra_value_that_has_become_a_field() -> None:
     class Before(Counted):
         model_config = ConfigDict(extra="allow")

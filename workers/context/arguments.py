@@ -104,8 +104,8 @@ def _has_sets(value: BaseModel) -> bool:
             left += cast("Sequence[object]", held)
         elif isinstance(held, set | frozenset) and len(cast("Set[object]", held)) > 1:
             return True
-        elif is_dataclass(held):
-            left += _attributes(held).values()
+        elif is_dataclass(cast("object", held)):
+            left += _attributes(cast("object", held)).values()
     return False
 
 
@@ -129,11 +129,11 @@ def _in_order(held: Any, within: frozenset[int] = frozenset()) -> Any:
 
 def _entries(held: Any) -> dict[Any, Any]:
     """What is in a dict, a model or a dataclass, by name."""
-    if isinstance(held, dict):
-        return cast("dict[Any, Any]", held)
     if isinstance(held, BaseModel):
         return _held(held)
-    return _attributes(held) if is_dataclass(held) else {}
+    if is_dataclass(cast("object", held)):
+        return _attributes(held)
+    return held if isinstance(cast("object", held), dict) else {}
 
 
 def _with(held: Any, entries: dict[Any, Any], changed: dict[Any, Any]) -> Any:
@@ -147,8 +147,9 @@ def _with(held: Any, entries: dict[Any, Any], changed: dict[Any, Any]) -> Any:
     return made
 
 
-def _attributes(held: Any) -> dict[str, Any]:
-    return {field.name: getattr(held, field.name) for field in fields(held) if hasattr(held, field.name)}
+def _attributes(held: object) -> dict[str, Any]:
+    names = [field.name for field in fields(cast("Any", held))]
+    return {name: getattr(held, name) for name in names if hasattr(held, name)}
 
 
 def _held(value: BaseModel) -> dict[str, Any]:
