@@ -7,18 +7,18 @@ its model validators may know something about.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from pydantic_core import PydanticUndefined, from_json
 
 from .alike import alike
 from .builtin_types import NotPlain, class_of
+from .fitting import Fitting, Whole
 
 Parts = Iterable[tuple[str, Any]]
 _MAYBE = (dict, type(None))
@@ -196,17 +196,13 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     raise ValueError(f"{field.name}: the field is new and has no default")
 
 
-# A model's fields, the names of those that nobody set, its further fields, and its private attributes.
-_Whole: TypeAlias = tuple[dict[str, Any], list[str], dict[str, Any] | None, dict[str, Any] | None]
-
-
 @dataclasses.dataclass(frozen=True)
 class _Model:
     """A pydantic model: its fields as they are, or as JSON if that is exact and they are not plain."""
 
     kind: type[BaseModel]
 
-    def _whole(self, value: BaseModel) -> _Whole:
+    def _whole(self, value: BaseModel) -> Whole:
         names = type(value).model_fields
         fields = {name: item for name, item in value.__dict__.items() if name in names}
         if len(fields) != len(names):
@@ -238,7 +234,7 @@ class _Model:
             return self.kind.model_validate_json(stored, by_alias=False, by_name=True)
         fields, unset, extra, private = cast("Any", (stored, (), None, None) if isinstance(stored, dict) else stored)
         if fields.keys() != self.kind.model_fields.keys():
-            fields, unset, extra, private = self._fitted(fields, unset, extra or {}, private or {})
+            fields, unset, extra, private = self._fitting.fit(fields, unset, extra or {}, private or {})
         if extra is None and self.kind.model_config.get("extra") == "allow":
             extra = {}
         if own := self.kind.__private_attributes__:
@@ -250,66 +246,9 @@ class _Model:
         BaseModel.__setstate__(value, {**state, "__pydantic_fields_set__": {*fields, *(extra or ())} - {*unset}})
         return value
 
-    def _fitted(
-        self, stored: dict[str, Any], unset: Iterable[str], extra: dict[str, Any], private: dict[str, Any]
-    ) -> _Whole:
-        """What is stored, for the class as it is now. Fields that it still has stay as they are, new ones get what its
-        validators make of what is stored, or their defaults, and others are left out if it takes no extra ones. If a
-        validator sees the stored values before all others, all is as it makes it: that is how classes migrate. What
-        private attributes had is kept either way.
-        """
-        known = self.kind.model_fields
-        others = {**extra, **{name: item for name, item in stored.items() if name not in known}}
-        new = [name for name in known if name not in stored]
-        made = self._made({**stored, **others}, new)
-        if made is not None:
-            private = {**(made.__pydantic_private__ or {}), **private}
-            if self._migrates:
-                fields, left, left_over, _ = self._whole(made)
-                as_before = [name for name in unset if name in fields and alike(fields[name], stored.get(name))]
-                return fields, [*left, *as_before], left_over, private or None
-        fields = dict[str, Any]()
-        for name, about in known.items():
-            if name in stored:
-                fields[name] = stored[name]
-            elif made is not None:
-                fields[name] = getattr(made, name)
-            else:
-                fields[name] = about.get_default(call_default_factory=True, validated_data=fields)
-        left = [name for name in new if made is None or name not in made.model_fields_set]
-        allowed = self.kind.model_config.get("extra") == "allow"
-        left_over = {name: item for name, item in others.items() if name not in known} if allowed else None
-        return fields, [*unset, *left], left_over, private or None
-
-    def _made(self, given: dict[str, Any], new: Iterable[str]) -> BaseModel | None:
-        """What the class itself makes of what is stored. None if it has nothing to say about it."""
-        if not self._migrates and not any(self._is_made(name, given) for name in new):
-            return None
-        try:
-            return self.kind.model_validate(copy.deepcopy(given), by_alias=False, by_name=True)
-        except ValidationError as error:
-            gone = {each["loc"][0] for each in error.errors() if each["type"] == "extra_forbidden"}
-            if len(gone) < error.error_count() or not gone <= given.keys() - self.kind.model_fields.keys():
-                raise
-        left = {name: item for name, item in given.items() if name not in gone}  # nothing asks for these any more
-        return self.kind.model_validate(copy.deepcopy(left), by_alias=False, by_name=True)
-
-    @property
-    def _migrates(self) -> bool:
-        """Whether the class itself says how to read what older ones have stored."""
-        validators = self.kind.__pydantic_decorators__.model_validators.values()
-        return any(each.info.mode in ("before", "wrap") for each in validators)
-
-    def _is_made(self, name: str, given: dict[str, Any]) -> bool:
-        """Whether a new field may get more than its bare default."""
-        about, post = self.kind.model_fields[name], self.kind.model_post_init
-        return (
-            name in given
-            or about.is_required()
-            or bool(about.validate_default or self.kind.model_config.get("validate_default"))
-            or bool(self.kind.__pydantic_decorators__.model_validators)
-            or (post is not BaseModel.model_post_init and post.__name__ != "init_private_attributes")
-        )
+    @cached_property
+    def _fitting(self) -> Fitting:
+        return Fitting(self.kind)
 
     def parts(self, value: BaseModel) -> Parts:
         fields = {name: item for name, item in value.__dict__.items() if name in self.kind.model_fields}
