@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator.blobs import seal_blob
-from batonpass.coordinator.commands import AnswerJob
+from batonpass.coordinator.blobs import open_blob, seal_blob
+from batonpass.coordinator.commands import AnswerJob, ReadKept
 from batonpass.workers.context.asking import terms_of
 
 from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
@@ -161,6 +161,9 @@ async def test_an_unanswered_job_is_a_dead_letter_and_asks_again_after_a_redrive
         assert ("not approved" in str(failed.value)) is wraps
         [dead] = await coordinator.dead_letters(reason="unanswered")
         assert (dead.id, dead.attempt) == (job.id, 1)
+        journal = (await coordinator.store.acall(ReadKept(job.id))).journal
+        for key in journal:  # else an older worker would not ask
+            assert not key.startswith("unanswered/") or open_blob(journal[key], of=key) is None
         patience = 3600
         await coordinator.redrive(job.id)
         await coordinator.answer((await asked(coordinator)).id, "here")

@@ -20,7 +20,7 @@ from .effects import Act, Commit, Record
 from .steps import Pause, Steps
 
 _PREFIX = "unanswered/"
-# Of a question without an answer that ended the job, perhaps not the last one: a redrive asks it again.
+# In its place for one that ended the job, perhaps not the last one: a redrive asks it again.
 _AGAIN = "ask-again/"
 # How the agents of each framework ask.
 _OWN_WAYS = {
@@ -131,7 +131,7 @@ def asking(
     if recorded is not None:
         return _received(session, terms, recorded.result)
     try:
-        if session.journal.get(_PREFIX + full) and not session.journal.get(_AGAIN + full):
+        if session.journal.get(_PREFIX + full):
             raise _unanswered(session, full, question)
         if not steps.asking or steps.asking[0] != full or not _is_over(session):
             yield from _keeping(steps, session)
@@ -158,7 +158,8 @@ def _earlier(steps: Steps, session: LeaseSession) -> dict[str, bytes | None]:
     """The counted questions that are over."""
     found = {full: digest for full, digest in steps.digests().items() if is_counted(full, "ask")}
     for key, digest in session.journal.items():
-        if digest and key.startswith(_PREFIX) and is_counted(full := key.removeprefix(_PREFIX), "ask"):
+        kind, slash, full = key.partition("/")
+        if digest and kind + slash in (_PREFIX, _AGAIN) and is_counted(full, "ask"):
             found[full] = digest if isinstance(digest, bytes) else None
     if steps.asking and _is_over(session) and is_counted(steps.asking[0], "ask"):
         found.setdefault(*steps.asking)
@@ -173,6 +174,13 @@ def _keeping(steps: Steps, session: LeaseSession) -> Generator[Act, Any, None]:
             yield Commit(full, digest, session.answer.value)
         else:
             yield Record({_PREFIX + full: digest or True, _AGAIN + full: None})
+
+
+def asked_again(session: LeaseSession, key: str) -> dict[str, Any]:
+    """What is recorded so that a redrive asks the question with this key (of `Unanswered`) again. Older releases ask
+    what has no record at all."""
+    before = _PREFIX + key.removeprefix(_AGAIN)
+    return {before: None, key: session.journal.get(before) or True}
 
 
 def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:

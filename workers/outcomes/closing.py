@@ -25,6 +25,7 @@ from ...coordinator.calls import adrive
 from ...coordinator.commands import Fail, Fence, Release
 from ...coordinator.rows import JobRow
 from ...coordinator.store import Store
+from ..context.asking import asked_again
 from ..context.fan_out import counting
 from ..session import LeaseSession
 from .error_place import to_log
@@ -73,8 +74,7 @@ class Closing:
             await session.aflush()
             if came_of is not None and came_of.key:
                 with suppress(OverBudget):  # raised after the write
-                    # So that a redrive asks again, or makes the children again that failed.
-                    await session.arecord({came_of.key: True})
+                    await session.arecord(_again(session, came_of))
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except Fenced as lost:
@@ -123,6 +123,11 @@ def _came_of(error: BaseException, command: Fail) -> Unanswered | ChildrenFailed
     if command.retry_in is not None or command.reason not in (*ATTEMPTS_OVER, CHILDREN, "unanswered"):
         return None
     return next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
+
+
+def _again(session: LeaseSession, error: Unanswered | ChildrenFailed) -> dict[str, Any]:
+    """What is recorded so that a redrive asks again, or makes the children again that failed."""
+    return asked_again(session, error.key) if isinstance(error, Unanswered) else {error.key: True}
 
 
 def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> tuple[BaseException, Fail]:
