@@ -110,3 +110,9 @@ async def pid(task: Task, ctx: bp.Context) -> Done:
 async def leaves_a_thread(task: Task) -> Done:
     threading.Thread(target=pass_gate, args=("never",)).start()
     return Done(words=[str(os.getpid())])
+
+
+@app.agent("meets-no-archive", accepts=Task, returns=Done, isolation="process")
+async def meets_no_archive(task: Task) -> Done:
+    ran(f"{task.text}:away")
+    raise bp.Unreachable("the archive is away")

@@ -162,3 +162,16 @@ def test_a_thread_that_is_left_behind_does_not_keep_a_child(desk: Desk) -> None:
     worker.send(signal.SIGTERM)
     assert worker.exit_code() == 0
     wait_for_end(child)
+
+
+def test_a_job_that_is_left_for_now_is_not_run_again_at_once(desk: Desk) -> None:
+    """Though its child gave it back, and the worker has room for it."""
+    serving_apart(desk, "meets-no-archive,pid", "--lease", "60")
+    with bp.connect(desk.url, app=app) as coordinator:
+        left = [coordinator.submit("meets-no-archive", Task(text=text)) for text in "abcdefgh"]
+        for text in "abcdefgh":
+            times(desk, f"{text}:away", 1)
+        wait_until(lambda: all(job.info().state == "submitted" for job in left))
+        for _ in range(3):
+            coordinator.submit("pid", Task(text="z"), returns=Done).result(timeout=DEADLINE)
+        assert [desk.ran()[f"{text}:away"] for text in "abcdefgh"] == [1] * 8

@@ -96,7 +96,7 @@ async def _serve(sock: socket, prepared: Prepared) -> None:
         coordinator = await stack.enter_async_context(connect(setup.url, namespace=setup.namespace, app=app))
         resources = await stack.enter_async_context(app.lifespan()) if app.lifespan else None
         runner = Runner(app, coordinator.store, coordinator.book, None, prepared.adapters, resources)
-        runner.ends = lambda lease: sock.sendall(frame({"ends": True}))
+        runner.ends = lambda lease: sock.sendall(frame({"ends": True, "aside": runner.aside.last}))
         inbox: asyncio.Queue[Frame | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         Thread(target=_listen, args=(sock, runner, inbox, loop), name="batonpass-child", daemon=True).start()

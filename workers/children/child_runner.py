@@ -67,9 +67,11 @@ class ChildRunner:
         report, died = None, None
         late = Late(seconds_of(self._app[row.agent].timeout))
 
-        def ends() -> None:
+        def ends(aside: str) -> None:
             self._ends(row.lease)
             late.ends()
+            if aside:  # before the store has the job again, which this worker might claim at once
+                self._aside.put(row, aside)
 
         try:
             with late.scope:
@@ -84,9 +86,7 @@ class ChildRunner:
             await self._late(about, delivery, TimeoutError(late.why))
         elif report is None:
             await self._closing.release(about, fence)
-        elif report["aside"]:
-            self._aside.put(row, report["aside"])
-        else:
+        elif not report["aside"]:
             self._aside.take_back(row.queue)
 
     async def _late(self, about: str, delivery: Delivery, error: TimeoutError) -> None:
