@@ -188,6 +188,23 @@ async def test_while_the_error_made_of_that_is_retried_it_is_not_asked_again() -
         assert (told.count("job.unanswered"), told.count("job.retrying")) == (1, 2)
 
 
+async def test_a_redriven_question_may_read_otherwise() -> None:
+    """It may name a date, or a draft that was written anew. Nobody has answered it, so no answer can be mixed up."""
+    patience, draft = SOON, "first"
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=await ctx.ask(f"send the {draft} draft?", timeout=patience))
+
+    async with serving(only(agent, retries=1)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="nobody answered"):
+            await job.result(timeout=DEADLINE)
+        patience, draft = 3600, "second"
+        await coordinator.redrive(job.id)
+        await coordinator.answer((await asked(coordinator, question="send the second draft?")).id, "yes")
+        assert (await job.result(timeout=DEADLINE)).text == "yes"
+
+
 async def test_an_earlier_question_that_ended_the_job_is_asked_again_after_a_redrive() -> None:
     """And again if nobody answers it then. What was asked after it keeps its answer."""
     patience = SOON

@@ -176,11 +176,10 @@ def _keeping(steps: Steps, session: LeaseSession) -> Generator[Act, Any, None]:
             yield Record({_PREFIX + full: digest or True, _AGAIN + full: None})
 
 
-def asked_again(session: LeaseSession, key: str) -> dict[str, Any]:
-    """What is recorded so that a redrive asks the question with this key (of `Unanswered`) again. Older releases ask
-    what has no record at all."""
-    before = _PREFIX + key.removeprefix(_AGAIN)
-    return {before: None, key: session.journal.get(before) or True}
+def asked_again(key: str) -> dict[str, Any]:
+    """What is recorded so that a redrive asks the question with this key (of `Unanswered`) again, even if it reads
+    otherwise then. Older releases ask what has no record at all."""
+    return {_PREFIX + key.removeprefix(_AGAIN): None, key: True}
 
 
 def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:
