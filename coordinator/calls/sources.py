@@ -46,7 +46,8 @@ def source_of(book: Book, checkpoint_id: str, *, replaced: bool = False) -> Call
     rest = opened.partial if replaced else None
     failed = (*rest.damaged, *rest.unreadable) if rest else ()
     if rest and failed and all(name.startswith(ROOTS[STATE]) for name in failed):
-        rest = book.migrated(replace(rest, state=rest.state or {}, damaged=(), unreadable=()))
+        version = max(rest.version, book.state_version(rest.agent))  # that of what takes its place
+        rest = book.migrated(replace(rest, state={}, version=version, damaged=(), unreadable=()))
         return Source(rest, Base(opened.row.id, Inline(pack({})), None, rest.version, rest.agent), place)
     return opened_source(book, opened)
 

@@ -67,6 +67,25 @@ class Basket:
         self.things = [thing for thing in things if isinstance(thing, BaseModel)]
 
 
+@pytest.mark.parametrize("wants", ["cfg", "n"])
+def test_a_migration_that_wants_it(bench: Bench, wants: str) -> None:
+    """The rest is as stored then. A state that takes its place is of the present version."""
+    old = _define()
+    at = bench.run(bench.face().save(thread="run", agent="write", state={"n": 1, "cfg": old(lr=0.5)})).id
+    new = _define(steps=int)
+    app = bp.App("unreadable")
+    app.agent("write", accepts=bp.State, returns=bp.State, state_version=2)(lambda state: state)
+    app.migration("write", from_version=1)(
+        lambda state: {**state, "of": state[wants].real if wants == "n" else state[wants].lr}
+    )
+    face = bench.face(app)
+    rest = bench.run(face.restore(at, partial=True))
+    assert rest.unreadable == ("state['cfg']",)
+    assert (rest.version, rest.state.get("of")) == ((1, None) if wants == "cfg" else (2, 1))
+    mended = bench.run(face.fork(at, state={"n": 1, "cfg": new(lr=0.5, steps=2)}))
+    assert bench.run(face.restore(mended.id)).version == 2
+
+
 def test_inside_a_class_with_functions_of_its_own(bench: Bench) -> None:
     """What that would make of it must not be stored in its place."""
     old = _define()
