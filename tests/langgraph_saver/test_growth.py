@@ -13,6 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
+from pydantic import BaseModel
 
 from batonpass.adapters.langgraph import BatonpassSaver
 from batonpass.coordinator.commands import Command, Put
@@ -49,6 +50,10 @@ ELEMENTS: dict[str, Callable[[str], Any]] = {
     "tuples": lambda text: ("user", text),
     "foreign": lambda text: bytearray(text.encode()),
 }
+
+
+class Doc(BaseModel):
+    text: str
 
 
 def size(path: Path) -> int:
@@ -125,3 +130,21 @@ def test_pruning_frees_what_nobody_needs(tmp_path: Path, thread: str) -> None:
     with closing(sqlite3.connect(path)) as db:
         for table in ("checkpoint", "write", "place", "piece", "span"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
+
+
+def test_a_put_that_changes_nothing_of_a_large_class(store_url: str, thread: str) -> None:
+    """A run's input changes no channel that is stored, of which the first may be of the user's own class."""
+    config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    held = {"doc": Doc(text="word " * 3000), "more": Doc(text="more")}
+    with BatonpassSaver.from_url(store_url, allow=[Doc]) as saver:
+        for step in range(3):
+            checkpoint: Any = {
+                **empty_checkpoint(),
+                "id": str(uuid6(clock_seq=step)),
+                "channel_values": held,
+                "channel_versions": dict.fromkeys(held, f"{1:032}.0.5"),
+            }
+            config = saver.put(config, checkpoint, {"source": "loop", "step": step}, {})
+        found = saver.get_tuple(config)
+        assert found is not None
+        assert found.checkpoint["channel_values"] == held

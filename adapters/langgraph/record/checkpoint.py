@@ -148,7 +148,7 @@ class Record:
         native = self._native(nodes, wrapped, changed)
         step = ": ".join([*nodes_around(self._scope), self._step(nodes, ran)])
         snapshot = Snapshot(step=step, framework="langgraph", native=native, context=context)
-        seen = self._fill(snapshot, base, held, wrapped, same)
+        seen = self._fill(snapshot, base, held, wrapper, wrapped, same)
         versions = dict(self._checkpoint["channel_versions"])
         sent, branches = _sent(self._values), _branches(self._values)
         return snapshot, Held(self._checkpoint["id"], seen, nodes, sent, versions, changed, self._deltas, branches)
@@ -170,7 +170,13 @@ class Record:
         }
 
     def _fill(
-        self, snapshot: Snapshot, base: Base | None, held: Held | None, wrapped: Mapping[str, Any], same: set[str]
+        self,
+        snapshot: Snapshot,
+        base: Base | None,
+        held: Held | None,
+        wrapper: Wrapper,
+        wrapped: Mapping[str, Any],
+        same: set[str],
     ) -> Channels | None:
         """Give a snapshot its state, or only what is new, if the state is large enough to look for that. Returns what
         to remember of the channels."""
@@ -187,7 +193,7 @@ class Record:
         changes, append = found
         seen = remember_all(before, append, self._visible, changes)
         if not (changes or append):
-            changes, append = self._nothing()
+            changes, append = self._nothing(wrapper)
         snapshot.changes = _wrapped_where_needed(changes, wrapped)
         snapshot.append = {
             channel: wrapped.get(_state(channel), value)[len(value) - len(append[channel]) :]
@@ -198,11 +204,16 @@ class Record:
             snapshot.state = {}
         return seen
 
-    def _nothing(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A change that changes nothing."""
+    def _nothing(self, wrapper: Wrapper) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A change that changes nothing, the smallest there is."""
+        others = list[str]()
         for channel, value in self._visible.items():
-            return ({}, {channel: []}) if class_of(value) is list else ({channel: value}, {})
-        return {}, {}
+            if class_of(value) is list:
+                return {}, {channel: []}
+            if class_of(value) in ATOMS:
+                return {channel: value}, {}
+            others.append(channel)
+        return {channel: wrapper.wrap(self._visible[channel], _state(channel)) for channel in others[:1]}, {}
 
     def _named(self) -> Iterator[tuple[str, Any]]:
         for channel, value in self._values.items():
