@@ -47,8 +47,8 @@ class Inline:
 class Part:
     """A value that is in logs. Its body is the first `length` bytes of `buffer`, which later parts may extend.
 
-    `hash` has been fed the body. `open_end`: as far as is known, its last log ends with it. `framed`: its logs hold it
-    in coded portions. Its last `tail` bytes are in no log, but in the checkpoint itself.
+    `hash` has been fed the body. `open_end`: as far as is known, its logs end with it, except those that are `closed`.
+    `framed`: its logs hold it in coded portions. Its last `tail` bytes are in no log, but in the checkpoint itself.
     """
 
     kind: str
@@ -60,11 +60,20 @@ class Part:
     open_end: bool = True
     framed: bool = False
     tail: int = 0
+    closed: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:
         """Its length in bytes."""
         return self.length
+
+    def ends(self) -> dict[str, int]:
+        """Where the logs end that end with it."""
+        found: dict[str, int] = {}
+        for span in self.spans if self.open_end else ():
+            if span.log not in self.closed:
+                found[span.log] = max(span.last, found.get(span.log, 0))
+        return found
 
     @property
     def end(self) -> bytes:
@@ -106,7 +115,7 @@ class Part:
             except BufferError:  # another thread is reading it
                 buffer = bytearray(buffer[: self.length]) + data
         length = self.length + len(data)
-        return Part(self.kind, count, spans, buffer, length, hashed, not tail, self.framed, tail)
+        return Part(self.kind, count, spans, buffer, length, hashed, not tail, self.framed, tail, self.closed)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,232 @@
+"""Pieces: where a packed body may be cut, and which of its pieces another body has, too.
+
+Only what differs is looked into: the items of a list, then what is inside those that have changed, be it a dict, a
+tuple, a set, or an object of a class. Bytes may be cut anywhere, so what looks like a container and is none does no
+harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import msgpack
+
+from ...contracts.builtin_types import NAMED
+from .body import BYTES, DICT, LIST, TEXT, header
+
+# A smaller item is not looked into, and no more than so many of a level, the largest.
+_LEAST_INSIDE, _MOST_INSIDE = 512, 256
+# So many items that are smaller on average are taken together, some at a time, and not looked into at all if they are
+# no more than a few bytes each: these are numbers, or nothing that was packed.
+_MANY, _SMALL, _TINY = 1000, 64, 8
+# Two texts that begin with as many equal bytes are compared as to how long they are equal.
+_BEGINS = 256
+# By so many bytes at both ends, items are found that may be equal.
+_ENDS = 24
+# The headers of values of extension types, without the type, by their first byte.
+_EXTENSIONS = {0xC7: 2, 0xC8: 3, 0xC9: 5}
+
+Container: TypeAlias = tuple[int, ...]
+"""A container's number, behind those of the containers that it is in."""
+
+
+class Piece(NamedTuple):
+    """Bytes of a body, and the container that they are an item of."""
+
+    first: int
+    last: int
+    within: Container
+
+
+class Match(NamedTuple):
+    """A piece, and the offset at which the base has the same bytes (-1: it does not)."""
+
+    first: int
+    last: int
+    within: Container
+    at: int
+
+
+def matches(kind: str, data: bytes, base: bytes) -> list[Match]:
+    """A body in pieces, in order, each with its place in the base, which is of the same kind."""
+    return _Matching(data, base).found(kind)
+
+
+class _Matching:
+    """Goes down into both bodies, level by level."""
+
+    def __init__(self, data: bytes, base: bytes) -> None:
+        self._data = data
+        self._base = base
+        self._numbers = count()
+        self._texts: dict[bytes, Piece] = {}  # texts of the base that the body does not have, by how they begin
+
+    def found(self, kind: str) -> list[Match]:
+        """All pieces of the body."""
+        least = 1 if kind in (LIST, DICT) else _TINY
+        whole, before = Piece(0, len(self._data), ()), Piece(0, len(self._base), ())
+        new: Sequence[Piece | Match] = self._items(self._data, whole, 0, kind, least=least)
+        old = self._items(self._base, before, 0, kind, least=least)
+        if kind == TEXT or not (new and old):
+            self._texts[self._base[:_BEGINS]] = before
+            return [*self._compared(whole)]
+        while True:
+            used: set[int] = set()
+            placed = [*self._placed(new, old, used)]
+            left = [piece for piece in placed if isinstance(piece, Piece)]
+            if not left:
+                return cast("list[Match]", placed)
+            least = sum(piece.last - piece.first for piece in left) // _MOST_INSIDE
+            old = [*self._below(piece for piece in old if piece.first not in used and _is_large(piece, least))]
+            new = [each for piece in placed for each in self._opened(piece, least)]
+
+    def _placed(self, new: Iterable[Piece | Match], old: Iterable[Piece], used: set[int]) -> Iterator[Piece | Match]:
+        """The pieces of one level, with their places, which are `used`. What is large and has none stays to be looked
+        into."""
+        places: dict[Any, int] = {}
+        for known in old:
+            places.setdefault(_key(self._base, known), known.first)
+        follows = -1
+        for piece in new:
+            if isinstance(piece, Match):
+                at = piece.at
+                yield piece
+            else:
+                at = self._place(piece, follows, places)
+                used.add(at)
+                yield piece if at < 0 and _is_large(piece) else Match(*piece, at)
+            follows = at + piece.last - piece.first if at >= 0 else -1
+
+    def _place(self, piece: Piece, follows: int, places: dict[Any, int]) -> int:
+        known = places.get(_key(self._data, piece), -1)
+        if follows < 0 and known < 0:
+            return -1
+        item = self._data[piece.first : piece.last]
+        return next((at for at in (follows, known) if at >= 0 and self._base.startswith(item, at)), -1)
+
+    def _below(self, old: Iterable[Piece]) -> Iterator[Piece]:
+        """What is inside the base's pieces that the body does not have."""
+        for piece in old:
+            start, inner = self._inside(self._base, piece)
+            if not inner:
+                self._texts.setdefault(self._base[start : start + _BEGINS], Piece(start, *piece[1:]))
+            yield from inner
+
+    def _opened(self, piece: Piece | Match, least: int) -> Iterator[Piece | Match]:
+        """What is inside a piece of the body that the base does not have."""
+        if isinstance(piece, Match):
+            yield piece
+            return
+        if not _is_large(piece, least):
+            yield Match(*piece, -1)
+            return
+        start, inner = self._inside(self._data, piece)
+        yield Match(piece.first, start, piece.within, -1)
+        yield from inner or self._compared(Piece(start, piece.last, (*piece.within, next(self._numbers))))
+
+    def _compared(self, text: Piece) -> Iterator[Match]:
+        """A text, with what is equal at both ends of one in the base."""
+        first, last, within = text
+        known = self._texts.get(self._data[first : first + _BEGINS])
+        if known is None:
+            yield Match(*text, -1)
+            return
+        most = min(last - first, known.last - known.first)
+        same = _equal(self._data, first, self._base, known.first, most)
+        behind = _equal_behind(self._data, last, self._base, known.last, most - same)
+        yield Match(first, first + same, within, known.first)
+        yield Match(first + same, last - behind, within, -1)
+        yield Match(last - behind, last, within, known.last - behind)
+
+    def _inside(self, body: bytes, piece: Piece) -> tuple[int, list[Piece]]:
+        """Where a value's contents begin, and its items. None if it has none."""
+        first = body[piece.first]
+        kind, length = header(body[piece.first : piece.first + 1])
+        start = piece.first + length
+        if kind in (LIST, DICT, BYTES):
+            return start, self._items(body, piece, start, LIST if kind == BYTES else kind)
+        if kind == TEXT or first not in _EXTENSIONS:
+            return start, []
+        start += _EXTENSIONS[first] + 1
+        if body[start - 1] == NAMED:
+            start += 2 + int.from_bytes(body[start : start + 2], "big")
+        return start, self._items(body, piece, start, LIST)
+
+    def _items(self, body: bytes, piece: Piece, first: int, kind: str, *, least: int = _TINY) -> list[Piece]:
+        """The items of a list or dict that begin there, or the one value that an extension's data is. None if they are
+        smaller than the `least` size on average."""
+        size = piece.last - first
+        ends = _ends(memoryview(body)[first : piece.last], 1 + size // least)
+        if not ends or ends[-1] != size:
+            return []
+        if kind == DICT:  # a small value stays with its key
+            behind = [*ends[1:], size]
+            ends = [end for at, end in enumerate(ends) if at % 2 or behind[at] - end >= _LEAST_INSIDE]
+        if len(ends) > _MANY and size < len(ends) * _SMALL:
+            ends = _together(body, first, ends)
+        within = (*piece.within, next(self._numbers))
+        return [Piece(first + at, first + end, within) for at, end in zip([0, *ends], ends, strict=False)]
+
+
+def _is_large(piece: Piece, least: int = 0) -> bool:
+    return piece.last - piece.first >= max(least, _LEAST_INSIDE)
+
+
+def _key(body: bytes, piece: Piece) -> Any:
+    """What equal pieces have in common. Those of which it does not tell all have to be compared."""
+    first, last, _ = piece
+    if last - first <= 2 * _ENDS:
+        return body[first:last]
+    return last - first, body[first : first + _ENDS], body[last - _ENDS : last]
+
+
+def _ends(body: memoryview, most: int) -> list[int]:
+    """Where each packed value ends. None if there are more than `most`."""
+    unpacker = cast("Any", msgpack.Unpacker(max_buffer_size=max(len(body), 1), strict_map_key=False))
+    unpacker.feed(body)
+    ends = list[int]()
+    try:
+        while len(ends) <= most:
+            unpacker.skip()
+            ends.append(unpacker.tell())
+    except Exception:  # the end, or not packed at all
+        return ends
+    return []
+
+
+def _together(body: bytes, first: int, ends: Sequence[int]) -> list[int]:
+    """Where some small items end that are taken together: where depends on the items themselves, so that what is behind
+    a change is cut in the same places."""
+    found, at, before = list[int](), 0, 0
+    for end in ends:
+        if (body[first + end - 1] + end - before) % 16 == 0 or end - at >= _LEAST_INSIDE:
+            found.append(end)
+            at = end
+        before = end
+    return found if found and found[-1] == ends[-1] else [*found, ends[-1]]
+
+
+def _equal(one: bytes, at: int, other: bytes, there: int, most: int) -> int:
+    """How many bytes are equal from these offsets on."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[at + least : at + middle] == other[there + least : there + middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _equal_behind(one: bytes, at: int, other: bytes, there: int, most: int) -> int:
+    """How many bytes are equal before these offsets."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[at - middle : at - least] == other[there - middle : there - least]:
+            least = middle
+        else:
+            most = middle - 1
+    return least

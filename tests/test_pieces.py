@@ -1,0 +1,192 @@
+"""Values that are changed anywhere inside: each checkpoint comes back from the spans that it names, and is sent only
+what is new."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+import batonpass as bp
+from batonpass.contracts.checkpoint import Snapshot
+from batonpass.coordinator.parts.nodes import Base, parts, value
+from batonpass.coordinator.parts.share import Sharing
+from batonpass.coordinator.refusals import Ungrounded
+from batonpass.coordinator.snapshots import Draft, draft
+from tests.harness.texts import words
+
+
+@bp.state_type("pieces.note")
+class Note(BaseModel):
+    text: str
+    tags: list[Any] = []
+
+
+@bp.state_type("pieces.chat")
+@dataclasses.dataclass
+class Chat:
+    title: str
+    said: list[Any]
+    notes: Any = dataclasses.field(default_factory=list)
+    end: str = "end"
+
+
+class Logs:
+    """What a store does with logs."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, bytes] = {}
+
+    def take(self, made: Draft) -> int:
+        """Appends what is new, and checks that all parts are in the logs. Returns how many bytes the checkpoint
+        takes."""
+        if any(len(self._logs.get(log, b"")) != at for log, at, _ in made.new.appends):
+            raise Ungrounded
+        for log, _, data in made.new.appends:
+            self._logs[log] = self._logs.get(log, b"") + data
+        for _, part in parts(made.nodes.state):
+            held = b"".join(self._logs[span.log][span.first : span.last] for span in part.spans)
+            assert held + part.end == part.body
+        new = made.new
+        return len(new.state) + len(new.spans) + sum(len(data) for _, _, data in new.appends)
+
+
+def save(state: Any, base: Base | None, sharing: Sharing = Sharing.APPEND) -> Draft:
+    return draft(Snapshot(step="step", state=state), thread="run", agent="write", base=base, sharing=sharing)
+
+
+_CHANCE = random.Random(7)
+_SAID = [words(_CHANCE, 300) for _ in range(80)]
+
+
+def _text(length: int = 300) -> str:
+    return words(_CHANCE, length)
+
+
+_GROWING: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "model": (Note(text="t", tags=_SAID[:]), lambda held: held.tags.append(_text())),
+    "tuple": ([tuple(_SAID)], lambda held: held.__setitem__(0, (*held[0], _text()))),
+    "text of a model": (Note(text=" ".join(_SAID)), lambda held: setattr(held, "text", held.text + _text())),
+    "dataclass": (Chat("t", _SAID[:]), lambda held: held.said.append({"role": "user", "text": _text()})),
+    "models in it": (Chat("t", [Note(text=each) for each in _SAID]), lambda held: held.said.append(Note(text=_text()))),
+    "two lists": (
+        Chat("t", _SAID[:40], _SAID[40:]),
+        lambda held: (held.said.append(_text()), held.notes.insert(len(held.notes), _text())),
+    ),
+    "an item's list": ([{"of": _SAID[:]}, {"of": _SAID[:3]}], lambda held: held[0]["of"].append(_text())),
+    "an item's item": ([[Chat("t", _SAID[:])], 1], lambda held: held[0][0].said.append(_text())),
+    "many keys": (
+        {f"key {number}": {"of": [text]} for number, text in enumerate(_SAID)},
+        lambda held: held["key 7"]["of"].append(_text()),
+    ),
+    "packed by others": (
+        bytearray(msgpack.packb({"title": "t", "said": _SAID})),
+        lambda held: held.__setitem__(slice(None), _longer(bytes(held))),
+    ),
+}
+
+
+def _longer(packed: bytes) -> bytes:
+    held = msgpack.unpackb(packed)
+    return bytes(msgpack.packb({**held, "said": [*held["said"], _text()]}))
+
+
+@pytest.mark.parametrize("kind", _GROWING)
+def test_only_what_is_new_is_sent(kind: str) -> None:
+    held, change = copy.deepcopy(_GROWING[kind])
+    logs, base, sizes, spans = Logs(), None, list[int](), 0
+    for _ in range(60):
+        state = {"held": bytes(held) if isinstance(held, bytearray) else held, "round": 1}
+        made = save(state, base)
+        sizes.append(logs.take(made))
+        assert value(made.nodes.state) == state
+        base = made.nodes
+        spans = max(len(part.spans) for _, part in parts(base.state))
+        change(held)
+    assert max(sizes[1:]) < 2500 < 20_000 < sizes[0]
+    assert spans < 10
+
+
+_SCATTERED: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "edited text": (
+        [" ".join(_SAID)],
+        lambda held: held.__setitem__(0, f"{held[0][:900]} {_text()} {held[0][900:]}"),
+    ),
+    "set": ({*_SAID}, lambda held: held.add(_text())),
+    "one of many": (
+        [Note(text=text) for text in _SAID],
+        lambda held: setattr(held[_CHANCE.randrange(len(held))], "text", _text()),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", _SCATTERED)
+def test_what_has_changed_in_many_places_is_written_anew_now_and_then(kind: str) -> None:
+    held, change = copy.deepcopy(_SCATTERED[kind])
+    logs, base, sizes = Logs(), None, list[int]()
+    for _ in range(60):
+        made = save({"held": held}, base)
+        sizes.append(logs.take(made))
+        base = made.nodes
+        change(held)
+    assert sum(sizes[1:]) < 8 * sizes[0]
+
+
+_TEXTS = st.builds(lambda seed, length: words(random.Random(seed), length), st.integers(0, 30), st.integers(1, 3000))
+_LEAVES = st.none() | st.integers() | _TEXTS | st.binary(max_size=2000) | st.lists(st.integers(0, 9), max_size=2000)
+_VALUES = st.recursive(
+    _LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=6)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.builds(Note, text=_TEXTS, tags=st.lists(inner, max_size=4))
+        | st.builds(Chat, _TEXTS, st.lists(inner, max_size=4), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), first=st.lists(_VALUES, min_size=2, max_size=6))
+def test_any_change_comes_back(data: st.DataObject, first: list[Any]) -> None:
+    logs, base = Logs(), None
+    held = [Chat("long", _SAID[:60]), *first]
+    for _ in range(data.draw(st.integers(2, 6))):
+        state = {"held": held, "chat": Chat("t", held)}
+        made = save(state, base, data.draw(st.sampled_from(list(Sharing)[:2])))
+        try:
+            logs.take(made)
+        except Ungrounded:  # another one went on where the base ends
+            made = save(state, base, Sharing.REFER)
+            logs.take(made)
+        assert value(made.nodes.state) == state
+        if made.nodes.state.size and data.draw(st.integers(0, 4)):
+            base = made.nodes
+        held = copy.deepcopy(held)
+        _changed(held, data)
+
+
+def _changed(held: list[Any], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(held) - 1))
+    inside = held[at].said if isinstance(held[at], Chat) else held[at]
+    if isinstance(inside, list) and data.draw(st.booleans()):
+        held = inside
+        at = data.draw(st.integers(0, len(held)))
+    match data.draw(st.sampled_from(["insert", "remove", "append", "move"])):
+        case "insert":
+            held.insert(at, data.draw(_VALUES))
+        case "remove" if len(held) > 2:
+            held.pop(at - 1)
+        case "move" if len(held) > 2:
+            held.append(held.pop(at - 1))
+        case _:
+            held.append(data.draw(_VALUES))
