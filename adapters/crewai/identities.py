@@ -16,7 +16,7 @@ _NAME_LENGTH = 60
 _TEXT, _NAME, TITLE = "text", "name", "title"
 
 # By what a task is found once it is not quite the same any more: its text (a digest) and its name. None if another task
-# of its crew had the same, which it must not be taken for.
+# of its crew had the same, which it must not be taken for. Workers of an older release look for its title.
 Clues = dict[str, str | None]
 
 
@@ -35,8 +35,8 @@ class Identities:
         ids = list(map(id, all_of_them))
         self.places = dict(zip(ids, _numbered(whole), strict=True))
         self.titles = dict(zip(ids, _titles(names), strict=True))
-        unique = zip(_unique(texts), _unique(names), strict=True)
-        clues: Iterable[Clues] = ({_TEXT: text, _NAME: name} for text, name in unique)
+        every = zip(_unique(texts), _unique(names), self.titles.values(), strict=True)
+        clues: Iterable[Clues] = ({_TEXT: text, _NAME: name, TITLE: title} for text, name, title in every)
         self.clues = dict(zip(self.places.values(), clues, strict=True))
         # By what an older release told tasks: places that were made of texts alone, with titles.
         formerly = zip(_numbered(texts), self.titles.values(), strict=True)
@@ -62,7 +62,7 @@ def _name(task: Any) -> str:
 
 def _clues(place: str, saved: Mapping[str, Clues]) -> Clues:
     """Clues that were saved. An older release had only the title, and a digest of the text in the place."""
-    if TITLE not in saved[place]:
+    if _TEXT in saved[place]:
         return saved[place]
     text = place.partition("#")[0]
     alone = [other for other in saved if other.partition("#")[0] == text] == [place]

@@ -29,7 +29,7 @@ from ..identities import Clues, Identities
 from .costs import Costs, Usage, UsageByPlace
 from .stop import Stop
 
-_PREFIX = "crew/"
+_PREFIX, _INSIDE = "crew/", "inside"
 
 # How a tool's answer says that the tool failed: by raising, or by returning so.
 REFUSED, REPORTED = "error", "failure"
@@ -37,8 +37,10 @@ REFUSED, REPORTED = "error", "failure"
 # Errors of a method that can't use an answer: it is not JSON, lacks a field, or is feedback without an outcome.
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError)
 
-# Where it was made in the order of all, its place and path, the answer, a task's clues, what the model call itself has
-# used, and, if there are any, what the calls inside it have cost.
+# Where it was made in the order of all, its place and path, the answer, a task's clues, and what the model call itself
+# has used. What the calls inside it have cost, if there are any, is among the clues, or alone in a list if there are
+# none. (Once they were a seventh part, which workers of the release before that can't read. They take a dict for clues,
+# and pass a list over.)
 Record = list[Any]
 
 
@@ -92,9 +94,10 @@ class Steps:
         self._moved = {place: now for place, now in self._tasks.present(clues).items() if now != place}
         records = {slot: record for slot, record in records.items() if not done(self._now(record[1]))}
         self._free = [slot for slot in kept if slot not in records]
-        for slot, (seq, place, path, answer, _, usage, *inside) in sorted(records.items(), key=lambda item: item[1][0]):
+        for slot, record in sorted(records.items(), key=lambda item: item[1][0]):
+            seq, place, path, answer, of, usage, *inside = record
             self._seq = seq + 1
-            self._left[self._now(place), path].append([answer, usage, *inside])
+            self._left[self._now(place), path].append([answer, usage, *(inside or _inside(of))])
             self._slots[self._now(place)][slot] = _voidable(answer, usage)
 
     def _now(self, place: str) -> str:
@@ -180,9 +183,8 @@ class Steps:
             seq, self._seq = self._seq, self._seq + 1
             self._slots[call.place][slot] = _voidable(answer, usage)
         with self.stop.on_error():
-            path, of = call.path.rpartition("#")[0], self._tasks.clues.get(call.place)
-            inside = [call.inside] if call.inside else []
-            self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, of, usage, *inside]})
+            path, of = call.path.rpartition("#")[0], _of(self._tasks.clues.get(call.place), call.inside)
+            self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, of, usage]})
 
     def used(self, call: Call, model: Any, usage: Usage) -> None:
         """Note what a call of a model cost, now or before the crash."""
@@ -241,6 +243,19 @@ class Steps:
 
 def _voidable(answer: list[Any], usage: Usage | None) -> bool:
     return usage is not None or answer[0] in (REFUSED, REPORTED)
+
+
+def _of(clues: Clues | None, inside: Costs) -> Any:
+    if not inside:
+        return clues
+    return [inside] if clues is None else {**clues, _INSIDE: inside}
+
+
+def _inside(of: Any) -> list[Costs]:
+    """What the calls inside a recorded one have cost, if there were any."""
+    if issubclass(of.__class__, dict):
+        return [of[_INSIDE]] if _INSIDE in of else []
+    return of if issubclass(of.__class__, list) else []
 
 
 def _digest(request: list[Any]) -> str:
