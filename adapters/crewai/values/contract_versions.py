@@ -42,11 +42,17 @@ def marks_inside(value: Any) -> list[Mark]:
     """`marks`, without the value itself: the class of a flow's state has versions of another kind."""
     found: list[Mark] = []
     for inner, run in groupby(((at, marks(item)) for at, item in _items(value)), key=itemgetter(1)):
-        places: list[Any] = [at for at, _ in run]
-        if len(places) > 1 and isinstance(places[0], int):
-            places = [[places[0], places[-1] + 1]]
+        places = _places(value, [at for at, _ in run]) if inner else []
         found += ([[at, *path], name, version] for path, name, version in inner for at in places)
     return found
+
+
+def _places(value: Any, where: list[Any]) -> list[Any]:
+    """Where in a value contracts that are side by side are, once it is plain."""
+    kind: Any = value.__class__
+    if issubclass(kind, dict):
+        return [key for at in where for key in _key(at)]
+    return [[where[0], where[-1] + 1]] if len(where) > 1 and issubclass(kind, list | tuple) else where
 
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -57,14 +63,19 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((name, getattr(value, name)) for name in _open_fields(kind))
     elif issubclass(kind, dict):
         if not _all_bare(value.values()):
-            yield from ((_key(at), item) for at, item in value.items())
+            yield from value.items()
     elif issubclass(kind, list | tuple) and not _all_bare(value):
         yield from enumerate(value)
 
 
-def _key(at: Any) -> str:
-    """A dict's key, once it is plain: an enum's value, a date's text."""
-    return str(at) if type(at) in (str, int) else next(iter(to_jsonable_python({at: None})))
+def _key(at: Any) -> list[str]:
+    """A dict's key, once it is plain: an enum's value, a date's text. None if only the dict's own model can tell."""
+    if type(at) in (str, int):
+        return [str(at)]
+    try:
+        return list(to_jsonable_python({at: None}))
+    except (ValueError, TypeError):
+        return []
 
 
 def _all_bare(items: Iterable[Any]) -> bool:
