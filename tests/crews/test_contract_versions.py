@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from crewai import Flow
 from crewai.flow import human_feedback, listen, start
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 import batonpass as bp
 from batonpass.adapters.crewai.values.contract_versions import Present, marks
@@ -21,6 +21,7 @@ from batonpass.testing import serving
 
 from ..apps.crewai_app import Article, Small, Topic
 from ..apps.crewai_kit import Crews
+from ..apps.crewai_kit import result as outcome
 from ..apps.kit import question
 
 pytestmark = [
@@ -280,3 +281,32 @@ class Rows(BaseModel):
 )
 def test_they_are_found_among_plain_values(value: Any, places: list[Any]) -> None:
     assert marks(value) == [[place, "crewai_tests.facts", 1] for place in places]
+
+
+class Node(BaseModel):
+    parent: Any = Field(default=None, exclude=True, repr=False)
+    children: list[Node] = []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self.children == other.children
+
+
+class Tree(BaseModel):
+    id: str = ""
+    root: Node = Node()
+
+
+async def test_a_field_that_is_not_saved_may_lead_back() -> None:
+    class Grows(Small, Flow[Tree]):
+        @start()
+        def one(self) -> Node:
+            root = Node()
+            root.children.append(Node(parent=root))
+            self.state.root = root
+            return root
+
+        @listen(one)
+        def two(self, root: Node) -> str:
+            return f"{len(root.children)} of {len(self.state.root.children)}"
+
+    assert (await outcome(Grows)).text == "1 of 1"

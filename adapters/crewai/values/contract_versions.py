@@ -92,8 +92,10 @@ def _is_bare(kind: type) -> bool:
 
 @lru_cache(_KINDS)
 def _open_fields(kind: type[BaseModel]) -> tuple[str, ...]:
-    """A model's fields that may hold contracts. Of fields with models, the values tell: they may be of subclasses."""
-    return tuple(name for name, field in kind.model_fields.items() if not _is_atomic(field.annotation))
+    """A model's fields that may hold contracts. Of fields with models, the values tell: they may be of subclasses.
+    Excluded ones are not saved, and often lead back."""
+    fields = kind.model_fields.items()
+    return tuple(name for name, field in fields if not field.exclude and not _is_atomic(field.annotation))
 
 
 def _is_atomic(annotation: Any) -> bool:
