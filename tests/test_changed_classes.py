@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from pydantic import (
@@ -246,7 +246,7 @@ def test_a_wrap_validator_makes_all() -> None:
 
         @model_validator(mode="wrap")
         @classmethod
-        def noted(cls, data: dict[str, Any], handler: ModelWrapValidatorHandler[Now]) -> Now:
+        def noted(cls, data: dict[str, Any], handler: ModelWrapValidatorHandler[Self]) -> Self:
             return handler({**data, "note": "new"})
 
     assert dict(new(Now, old(Account(secret="s")))) == {"secret": "hash of hash of s", "tags": [], "note": "new"}
