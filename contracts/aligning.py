@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from itertools import chain
 from typing import Any, cast
 
 from .entries import Entries, fields, items, mark
+from .matching import matching
 
-# Longer runs are not aligned, because that takes quadratic time.
-_MOST = 2000
 # Fields in which two messages, rows or calls differ although they say the same: `id`, `tool_call_id`, `created_at`,
 # `response_metadata`, `models_usage`.
 _OWN = re.compile(r"(.*_)?(id|at|metadata|usage)")
@@ -36,29 +35,14 @@ class Run:
 
 def aligned(old: Run, new: Run, by: Callable[[Any], object]) -> Iterator[tuple[bool, Run, Run]]:
     """Splits both lists into runs that correspond: items with the same mark, and the items between those."""
-    a, b = [by(item) for item in old.items], [by(item) for item in new.items]
-    first = 0
-    while first < min(len(a), len(b)) and a[first] == b[first]:
-        first += 1
-    last = 0
-    while last < min(len(a), len(b)) - first and a[-1 - last] == b[-1 - last]:
-        last += 1
-    yield True, old.part(0, first), new.part(0, first)
-    yield from _middle(old, new, a, b, first, last)
-    yield True, old.part(len(a) - last, len(a)), new.part(len(b) - last, len(b))
-
-
-def _middle(
-    old: Run, new: Run, a: list[object], b: list[object], first: int, last: int
-) -> Iterator[tuple[bool, Run, Run]]:
-    """What is between a common beginning and a common end, matched by difflib."""
-    old, new = old.part(first, len(a) - last), new.part(first, len(b) - last)
-    if max(len(old.items), len(new.items)) > _MOST:
-        yield False, old, new
-        return
-    matcher = SequenceMatcher(None, a[first : len(a) - last], b[first : len(b) - last], autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        yield tag == "equal", old.part(i1, i2), new.part(j1, j2)
+    ends = len(old.items), len(new.items)
+    start = stop = (0, 0)
+    for pair in chain(matching(map(by, old.items), map(by, new.items)), [ends]):
+        if pair != stop or pair == ends:
+            yield True, old.part(start[0], stop[0]), new.part(start[1], stop[1])
+            yield False, old.part(stop[0], pair[0]), new.part(stop[1], pair[1])
+            start = pair
+        stop = pair[0] + 1, pair[1] + 1
 
 
 def own_id(item: Any) -> object:

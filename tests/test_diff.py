@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import math
 from decimal import Decimal
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 import batonpass as bp
-from batonpass.contracts import state_types
+from batonpass.contracts import matching, state_types
 from batonpass.contracts.alike import alike
 from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.diff import Change, Diff, diff
@@ -227,9 +228,8 @@ def ordered(value: Any) -> Any:
     return [ordered(item) for item in value] if isinstance(value, list) else value
 
 
-@given(st.lists(st.integers(0, 4), max_size=12), st.lists(st.integers(0, 4), max_size=12))
-def test_a_list_can_be_made_from_what_is_said(old: list[int], new: list[int]) -> None:
-    found = diff(old, new)
+def made_from(old: list[Any], found: Diff, length: int) -> list[Any]:
+    """What a list of plain values becomes if the changes are applied to it."""
 
     def at(path: str) -> int:
         return int(path.removeprefix("state[").removesuffix("]"))
@@ -237,11 +237,54 @@ def test_a_list_can_be_made_from_what_is_said(old: list[int], new: list[int]) ->
     gone = {at(change.path) for change in found.removed}
     come = {at(change.path): change.new for change in found.added}
     changed = {at(change.path): change.new for change in found.changed}
-    left = [item for place, item in enumerate(old) if place not in gone]
-    made = [come[place] if place in come else changed.get(place) for place in range(len(new))]
-    kept = iter(left)
-    for place in range(len(new)):
-        if place not in come:
-            item = next(kept)
-            made[place] = changed.get(place, item)
-    assert made == new
+    kept = iter([item for place, item in enumerate(old) if place not in gone])
+    made: list[Any] = []
+    for place in range(length):
+        item = come[place] if place in come else next(kept)
+        made.append(changed.get(place, item))
+    assert not list(kept)
+    return made
+
+
+numbers = st.lists(st.integers(0, 4), max_size=12)
+
+
+@given(numbers, numbers, st.sampled_from([matching._MOST, 9]))
+def test_a_list_can_be_made_from_what_is_said(old: list[int], new: list[int], limit: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "_MOST", limit)  # longer lists are split first
+        found = diff(old, new)
+    assert made_from(old, found, len(new)) == new
+
+
+def values_told(found: Diff) -> int:
+    return len(found.removed) + len(found.added) + 2 * len(found.changed)
+
+
+@given(numbers, numbers)
+def test_no_fewer_values_are_the_same_than_difflib_finds(old: list[int], new: list[int]) -> None:
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    assert values_told(diff(old, new)) <= len(old) + len(new) - 2 * sum(block.size for block in blocks)
+
+
+def test_a_window_that_slides_over_a_long_conversation() -> None:
+    messages = [said(f"text {n}", f"m{n}") for n in range(5001)]
+    found = diff(messages[:-1], messages[1:])
+    assert [change.path for change in (*found.removed, *found.added, *found.changed)] == ["state[0]", "state[4999]"]
+
+
+def test_two_long_runs_of_an_agent_that_polls() -> None:
+    """Most of what it says repeats, and ids differ."""
+    old = [said(("poll", "not yet")[n % 2], f"a{n}") for n in range(3000)]
+    new = [said(("poll", "not yet", "timeout")[n % 3], f"b{n}") for n in range(3000)]
+    found = diff(old, new)
+    assert len(found.removed) == len(found.added) <= 1000
+    assert [change.old for change in found.changed if change.path.endswith("['text']")] in ([], ["not yet"], ["poll"])
+
+
+def test_scattered_edits_of_a_very_long_list() -> None:
+    old = [{"id": n, "text": f"text {n}"} for n in range(30_000)]
+    new = [*old[1:7000], {"id": -1, "text": ""}, *old[7000:20_000], {"id": 20_000, "text": "!"}, *old[20_001:-1]]
+    assert [change.path for change in diff(old, new).removed] == ["state[0]", "state[29999]"]
+    assert [change.path for change in diff(old, new).added] == ["state[6999]"]
+    assert [change.path for change in diff(old, new).changed] == ["state[20000]['text']"]
