@@ -25,6 +25,7 @@ from .calls import adrive, checkpoints, copies, edits, forks, retention, travel
 from .calls.inputs import contract_wanted, name_wanted
 from .calls.key_uses import Looked, uses
 from .coded.store import uncoded
+from .comparing import compared
 from .connected import Connected
 from .job import Job
 
@@ -75,7 +76,7 @@ class History(Connected):
 
     async def diff(self, old: str | Checkpoint, new: str | Checkpoint) -> Diff:
         """Compare the states of two checkpoints, also across threads and jobs: `.added`, `.removed`, `.changed`."""
-        return await adrive(self.store, travel.differ(self.book, old, new))
+        return await compared(*(await adrive(self.store, travel.states(self.book, old, new))))
 
     async def transcript(self, checkpoint_id: str) -> Transcript:
         """The conversation in a checkpoint, independent of its framework.

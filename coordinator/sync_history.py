@@ -12,7 +12,7 @@ from ..contracts.agent import Agent, name_of
 from ..contracts.bundle import BundleInfo
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
-from ..contracts.diff import Diff
+from ..contracts.diff import Diff, diff
 from ..contracts.duration import Duration
 from ..contracts.key_use import KeyUse
 from ..contracts.options import JobOptions
@@ -64,7 +64,7 @@ class SyncHistory(Connected):
 
     def diff(self, old: str | Checkpoint, new: str | Checkpoint) -> Diff:
         """Compare the states of two checkpoints, also across threads and jobs: `.added`, `.removed`, `.changed`."""
-        return drive(self.store, travel.differ(self.book, old, new))
+        return diff(*drive(self.store, travel.states(self.book, old, new)))
 
     def transcript(self, checkpoint_id: str) -> Transcript:
         """The conversation in a checkpoint, independent of its framework."""

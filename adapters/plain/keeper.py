@@ -13,6 +13,7 @@ from ...contracts.checkpoint import Checkpoint, CheckpointSummary
 from ...contracts.diff import Diff, diff
 from ...contracts.errors import BadSetup, NotFound
 from ...coordinator.client import Coordinator
+from ...coordinator.comparing import compared
 from ...coordinator.connection import Connection, connect
 from ...coordinator.sync_client import SyncCoordinator
 from . import attached
@@ -204,7 +205,7 @@ class AsyncKeeper:
     async def diff(self, old: str | Checkpoint | Checkpointable, new: str | Checkpoint | Checkpointable) -> Diff:
         """Compare two saved states."""
         states = [state_of(await self._opened.restore(one) if isinstance(one, str) else one) for one in (old, new)]
-        return diff(*states)
+        return await compared(*states)
 
 
 def put(obj: Checkpointable, found: Checkpoint, *, strict: bool = True) -> Checkpoint:

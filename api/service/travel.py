@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -105,7 +106,8 @@ class _Travel:
 
     async def diff(self, _: Request, wanted: Compared) -> Response:
         """Compare the states of two checkpoints."""
-        return answer(await self._coordinator.diff(wanted.old, wanted.new))
+        found = await self._coordinator.diff(wanted.old, wanted.new)
+        return await to_thread.run_sync(answer, found)  # there may be very much to say
 
     async def fork(self, request: Request, given: Fork) -> Response:
         """Continue from a checkpoint in another way: as a branch, a new thread, or a new job."""

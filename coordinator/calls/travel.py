@@ -7,7 +7,6 @@ from dataclasses import field
 from typing import Any
 
 from ...contracts.checkpoint import Checkpoint, CheckpointSummary
-from ...contracts.diff import Diff, diff
 from ...contracts.errors import BadSetup
 from ...contracts.lean import dataclass
 from ...contracts.names import is_id
@@ -148,13 +147,13 @@ def restore(
     return book.migrated((yield from checkpoints.restore(at, rest=rest)))
 
 
-def differ(book: Book, old: str | Checkpoint, new: str | Checkpoint) -> Call[Diff]:
-    """How two checkpoints' states differ, wherever they are."""
-    states: list[Any] = []
-    for given in (old, new):
-        found = given if isinstance(given, Checkpoint) else (yield from restore(book, given, None, None))
-        states.append(found.state)
-    return diff(*states)
+def states(book: Book, *checkpoints: str | Checkpoint) -> Call[list[Any]]:
+    """The states of checkpoints, wherever they are."""
+    found: list[Any] = []
+    for given in checkpoints:
+        read = given if isinstance(given, Checkpoint) else (yield from restore(book, given, None, None))
+        found.append(read.state)
+    return found
 
 
 def transcript(book: Book, checkpoint_id: str) -> Call[Transcript]:

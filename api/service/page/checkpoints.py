@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from anyio import to_thread
+
 from batonpass.cli.options import assignment
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.errors import BatonpassError, Corrupted, Unavailable
@@ -56,7 +58,7 @@ async def one(coordinator: Coordinator, checkpoint_id: str, typed: Typed | None 
             apart = f"It can't be compared with its parent: {problem_of(error).text}"
     return CheckpointPage(
         found,
-        shown(found.state),
+        await to_thread.run_sync(shown, found.state),  # it may be large
         shown(dict(found.context)) if found.context else None,
         changes[:_MOST] if changes is not None else None,
         len(changes or ()) > _MOST,
