@@ -67,9 +67,9 @@ class _Matching:
         """All pieces of the body."""
         least = 1 if kind in (LIST, DICT) else _TINY
         whole, before = Piece(0, len(self._data), ()), Piece(0, len(self._base), ())
-        new: Sequence[Piece | Match] = self._items(self._data, whole, 0, kind, least=least)
-        old = self._items(self._base, before, 0, kind, least=least)
-        if kind == TEXT or not (new and old):
+        old = self._items(self._base, before, 0, kind, least=least) if kind != TEXT else []
+        new: Sequence[Piece | Match] = self._items(self._data, whole, 0, kind, least=least) if old else []
+        if not new:
             self._texts[self._base[:_BEGINS]] = before
             return [*self._compared(whole)]
         while True:
