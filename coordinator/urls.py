@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, unquote_plus, urlsplit, urlunsplit
 
 from ..contracts.errors import BadSetup
 from .calls.inputs import text
@@ -21,7 +21,12 @@ FORMS = (
 DEFAULT_URL = "sqlite:///batonpass.db"
 VARIABLE = "BATONPASS_URL"
 R = TypeVar("R")
-_PASSWORD = re.compile(r"(password=)[^&]*")
+# How a URL begins, also if a mark is missing. (In a colon without a slash, a user's name may end.)
+_BEGINNING = re.compile(r"(?:sqlite:/*|[a-z][a-z0-9+.-]*:/+|rediss?[a-z+]*//+)?", re.IGNORECASE)
+# An option that holds a secret: with pieces without a name, which an unescaped & in the secret makes.
+_SECRET = re.compile(r"([?&][^=&]*(?:pass|pw|secret|token|auth)[^=&]*=)[^&]*(?:&[^=&]*(?=&|$))*", re.IGNORECASE)
+_HOST = re.compile(r"(\[[^]]*\]?|[^:\[\]]*)(:\d{0,5})?")
+_QUOTED = re.compile(r"'([^']*)'|=(\S+)")
 
 
 def with_default_url(use: Callable[[str], R]) -> R:
@@ -51,19 +56,40 @@ def open_store(url: str, namespace: str | None = None, *, begins: bool = True) -
     if not text(namespace, "namespace"):
         raise BadSetup("the namespace is empty: give it a name, or leave it out for 'default'")
     if not (events.isascii() and events.isdecimal() and int(events)):
-        raise BadSetup(f"?events={events}, but it must be a number, 1 or more: how many events to keep")
+        raise unusable(url, f"?events={events}, but it must be a number, 1 or more: how many events to keep")
     store = _store(url, query, namespace, begins=begins)
     store.kept_events = int(events)
     return store
 
 
 def without_secrets(url: str) -> str:
-    """A URL without its passwords, to be shown. A malformed URL may have a / or ? in its password and so seem to have
-    other parts than it has, so everything before the last @ counts as the login."""
-    scheme, mark, rest = _PASSWORD.sub(r"\1***", url).partition("://")
-    login, at, place = rest.rpartition("@")
+    """A URL without what may be a login's, to be shown. A malformed URL may have a / or ? in its password and so seem
+    to have other parts than it has, so everything before the last @ counts as the login. If the @ itself is missing,
+    the password is where a port would be."""
+    beginning = _BEGINNING.match(url)
+    start = beginning.end() if beginning else 0
+    login, at, place = _SECRET.sub(r"\1***", url[start:]).rpartition("@")
     user, colon, _ = login.partition(":")
-    return f"{scheme}{mark}{user}{colon}{'***' if colon else ''}{at}{place}"
+    if at and not colon and not url.startswith("sqlite:"):  # nobody says that it is a name and no password
+        user = "***"
+    return f"{url[:start]}{user}{colon}{'***' if colon else ''}{at}{_place_shown(place)}"
+
+
+def unusable(url: str, why: object) -> BadSetup:
+    """The refusal of a URL. A reason that quotes more than is shown of the URL may quote a password: it is left out."""
+    shown = without_secrets(url)
+    known = unquote_plus(shown)
+    quoted = [word or value for word, value in _QUOTED.findall(str(why))]
+    if any(each not in known for each in quoted):
+        why = "it can't be read: in a login, write / as %2F, ? as %3F, & as %26, [ as %5B and ] as %5D, and @ after it"
+    return BadSetup(f"store URL {shown!r} can't be used: {why}")
+
+
+def without_options(url: str, *names: str) -> str:
+    """The URL without some of its options. Otherwise it stays as written, so that a refusal shows what was given."""
+    parts = urlsplit(url)
+    kept = [each for each in parts.query.split("&") if unquote_plus(each.partition("=")[0]) not in names]
+    return urlunsplit(parts._replace(query="&".join(kept)))
 
 
 def namespace_of(url: str, namespace: str | None = None) -> str:
@@ -86,22 +112,37 @@ def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError as error:  # an address with only one bracket
-        raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: {error}") from None
+        raise unusable(url, error) from None
+
+
+def _place_shown(place: str) -> str:
+    """What follows a login. Where a host is not followed by a port, it is no host but a login whose @ is missing."""
+    hosts = re.split("[/?]", place, maxsplit=1)[0]
+    at = 0
+    for host in hosts.split(","):
+        if not _HOST.fullmatch(host):
+            name, colon, _ = host.partition(":")
+            return f"{place[:at]}{name if colon else ''}{colon}***"
+        at += len(host) + 1
+    return place
 
 
 def _check_url(url: Any) -> None:
     if isinstance(url, PathLike):
-        file = quote(fsdecode(cast("PathLike[str]", url)))
-        raise BadSetup(f"{file!r} is a path, but a store needs a URL: write 'sqlite:///{file}'")
+        path = fsdecode(cast("PathLike[str]", url))
+        if ":/" in path:
+            raise BadSetup(f"{without_secrets(path)!r} is a path, but a store needs a URL: give it as text")
+        raise BadSetup(f"{quote(path)!r} is a path, but a store needs a URL: write 'sqlite:///{quote(path)}'")
     if not isinstance(url, str):
-        raise BadSetup(f"{url!r} is not a store URL: write {FORMS}")
+        raise BadSetup(f"{without_secrets(repr(url))} is not a store URL: write {FORMS}")
 
 
 def _store(url: str, query: Mapping[str, str], namespace: str, *, begins: bool) -> Store:
     parts = urlsplit(url)
     if parts.scheme in ("memory", "sqlite") and query:
         unknown = next(iter(query))
-        raise BadSetup(f"store URL {url!r} has an unknown option {unknown!r}: only events and namespace are possible")
+        only = "only events and namespace are possible"
+        raise BadSetup(f"store URL {without_secrets(url)!r} has an unknown option {unknown!r}: {only}")
     if parts.scheme == "memory":
         if parts.netloc or parts.path:
             raise BadSetup(
@@ -113,6 +154,7 @@ def _store(url: str, query: Mapping[str, str], namespace: str, *, begins: bool) 
         return MemoryStore()
     if parts.scheme == "sqlite":
         return _sqlite(url, unquote(parts.path), namespace)
+    bare = without_options(url, "events", "namespace")
     if any("@" in each for each in (parts.path, *query)):
         raise BadSetup(
             f"store URL {without_secrets(url)!r} has an @ after its host: in a password, write / as %2F and ? as %3F"
@@ -120,11 +162,11 @@ def _store(url: str, query: Mapping[str, str], namespace: str, *, begins: bool) 
     if parts.scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
         from .redis.store import RedisStore
 
-        return RedisStore(urlunsplit(parts._replace(query=urlencode(query))), namespace, begins=begins)
+        return RedisStore(bare, namespace, begins=begins)
     if parts.scheme in ("redis+cluster", "rediss+cluster"):
         from .redis.cluster import ClusterStore
 
-        return ClusterStore(urlunsplit(parts._replace(query=urlencode(query))), namespace, begins=begins)
+        return ClusterStore(bare, namespace, begins=begins)
     raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: write {FORMS}")
 
 
@@ -132,9 +174,8 @@ def _sqlite(url: str, path: str, namespace: str) -> Store:
     from .sqlite.store import SqliteStore
 
     if not url.partition(":")[2].startswith("///") or not path.strip("/"):
-        raise BadSetup(
-            f"store URL {url!r} names no file: write sqlite:///file.db, or sqlite:////x/file.db for an absolute path"
-        )
+        forms = "sqlite:///file.db, or sqlite:////x/file.db for an absolute path"
+        raise BadSetup(f"store URL {without_secrets(url)!r} names no file: write {forms}")
     if path == "/:memory:":
         raise BadSetup("SQLite's :memory: can't be shared by several connections: use memory://")
     return SqliteStore(path[1:], namespace)

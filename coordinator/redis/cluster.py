@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from anyio import to_thread
 
@@ -15,6 +15,7 @@ from ..coded.codec import Codec
 from ..commands import Claim, Command, Heartbeat, Reap
 from ..following import afollow, follow
 from ..store import KEPT_EVENTS, Topic, Watch
+from ..urls import unusable, without_options
 from .cancels import heeding
 from .cluster_link import ClusterLink
 from .cluster_partition import Partition, Requests, together
@@ -53,12 +54,11 @@ class ClusterStore:
         denial: Denial | None = None,
         begins: bool = True,
     ) -> None:
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        self._wanted = _number(options.pop("partitions", "0"))
+        options = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
+        self._wanted = _partitions(url, options.get("partitions", "0"))
         self._given, self.namespace = (url, namespace), namespace
         self._scripts = scripts
-        self._link = ClusterLink(urlunsplit(parts._replace(query=urlencode(options))))
+        self._link = ClusterLink(without_options(url, "partitions"))
         self.lifetime = self._link.lifetime
         self._partitions = partitions
         self._denial = denial or Denial()
@@ -185,8 +185,8 @@ def _is_hasty(command: Command[Any]) -> bool:
     return isinstance(command, _HASTY) or (isinstance(command, Reap) and command.spared is not None)
 
 
-def _number(text: str) -> int:
+def _partitions(url: str, text: str) -> int:
     number = int(text) if text.isascii() and text.isdecimal() else -1
     if not 0 <= number <= MAX_PARTITIONS:
-        raise BadSetup(f"?partitions={text}, but a namespace has 1 to {MAX_PARTITIONS} of them")
+        raise unusable(url, f"?partitions={text}, but a namespace has 1 to {MAX_PARTITIONS} of them")
     return number

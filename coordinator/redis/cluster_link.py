@@ -21,11 +21,10 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from ...contracts.errors import BadSetup
 from ..closing import end_all
 from ..lifetime import Lifetime
 from ..loops import PerLoop
-from ..urls import without_secrets
+from ..urls import unusable
 from .cluster_pieces import Request, aat_once, aleft_silent, at_once, left_silent, used
 from .in_use import InUse
 from .loop_client import MOST_CONNECTIONS
@@ -87,7 +86,7 @@ class ClusterLink:
         login, at, hosts = parts.netloc.rpartition("@")
         places = [_place(url, f"{login}{at}{host}") for host in hosts.split(",")]
         if places[0].db or places[0].replicas:
-            raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: a cluster has no db= and no replicas=")
+            raise unusable(url, "a cluster has no db= and no replicas=")
         self._seeds = [place.hosts[0] for place in places]
         self._options = {
             **NAMED,

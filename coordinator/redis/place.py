@@ -22,7 +22,7 @@ from redis.sentinel import Sentinel
 from ...contracts.errors import BadSetup
 from ...contracts.lean import dataclass
 from ...contracts.version import __version__
-from ..urls import without_secrets
+from ..urls import unusable
 from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience
 
 # The client library is typed in part only.
@@ -185,7 +185,7 @@ def read_place(url: str) -> Place:
     try:
         return _read(urlsplit(url))
     except ValueError as error:
-        raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: {error}") from None
+        raise unusable(url, error) from None
 
 
 def _read(parts: SplitResult) -> Place:

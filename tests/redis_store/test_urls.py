@@ -5,13 +5,15 @@ from __future__ import annotations
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from threading import Thread
+from typing import cast
 
 import pytest
 
 import batonpass as bp
 from batonpass.coordinator.redis.place import read_place
-from batonpass.coordinator.urls import open_store
+from batonpass.coordinator.urls import open_store, without_secrets
 from tests.harness.redis import RedisServer
 
 
@@ -74,6 +76,82 @@ def test_a_url_that_can_not_be_used(url: str, complaint: str) -> None:
         bp.connect(url)
     assert "secret" not in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+MISTYPED = [
+    "redis://app:S3kr1t?x=1@127.0.0.1:6379",
+    "redis://app:S3kr1t?a=b&c@127.0.0.1:6379/0",
+    "redis://app:a?S3kr1t@h:1",
+    "redis://app?w=S3kr1t@h:1",
+    "redis://app:p?events=S3kr1t@h:1",
+    "redis://app?events=S3kr1t@h:1",
+    "redis://app?replicas=S3kr1t@h:1",
+    "redis://app:/S3kr1t@h:1",
+    "redis://app/S3kr1t@h:1",
+    "redis:/app:S3kr1t@127.0.0.1:6379",
+    "redis:app:S3kr1t@127.0.0.1:6379",
+    "redis//app:S3kr1t@h",
+    "redis/app:S3kr1t@h",
+    "app:S3kr1t@127.0.0.1:6379",
+    "app:S3kr1t127.0.0.1:6379",
+    "redis://app:S3kr1t127.0.0.1:6379",
+    "redis://app:S3kr1t%40127.0.0.1:6379",
+    "redis://app:x/S3kr1t127.0.0.1:6379/0",
+    "redis://:1234567S3kr1t:6379",
+    "redis://app:a://S3kr1t@h/x",
+    "redis:/app:a://S3kr1t@h/x",
+    "redis://app:[S3kr1t]x@h/x",
+    "redis://app:S3kr1t[x]@h",
+    "redis://app:S3kr1t\u2100@h",
+    "redis://S3kr1t@h/x",
+    "redis://app:b@h:S3kr1t",
+    "redis://h?password=S3kr1t&frob=1",
+    "redis://h?passwd=S3kr1t",
+    "rediss://h?ssl_password=a&S3kr1t&frob=1",
+    "redis+sentinel://h/desk/x?sentinel_password=a&S3kr1t",
+    "rediss+cluster://app:p?w=S3kr1t@h:1",
+    "redis+cluster://app?partitions=S3kr1t@h:1",
+    "redis+cluster://a:1,app:S3kr1t:1",
+    "sqlite://app:S3kr1t@h",
+    "sqlite:///a?x=app:S3kr1t@h",
+    "memory://app:S3kr1t@h",
+    "http://app:S3kr1t@h",
+]
+
+
+@pytest.mark.parametrize("url", MISTYPED)
+def test_a_password_in_a_mistyped_url_is_not_shown(url: str) -> None:
+    with pytest.raises(bp.BadSetup) as refused:
+        bp.connect(url)
+    assert "S3kr1t" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", [b"redis://app:S3kr1t@h", Path("redis://app:S3kr1t@h"), {"url": "redis://:S3kr1t@h"}])
+def test_a_password_in_what_is_no_text_is_not_shown(url: object) -> None:
+    with pytest.raises(bp.BadSetup) as refused:
+        bp.connect(cast("str", url))
+    assert "S3kr1t" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://localhost", "redis://localhost"),
+        ("redis+cluster://a:1,b,[::1]:3?namespace=x", "redis+cluster://a:1,b,[::1]:3?namespace=x"),
+        ("redis://ann:secret@localhost:7/3?events=9", "redis://ann:***@localhost:7/3?events=9"),
+        ("localhost:6379", "localhost:6379"),
+        ("sqlite:///C:/data/me@work.db", "sqlite:///C:***@work.db"),
+        ("sqlite:////data/me@work.db", "sqlite:////data/me@work.db"),
+        ("mysql://localhost:port/x", "mysql://localhost:***"),
+    ],
+)
+def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
+    assert without_secrets(url) == shown
+
+
+def test_what_a_refusal_of_a_mistyped_url_advises() -> None:
+    with pytest.raises(bp.BadSetup, match=r"'redis://app:\*\*\*@h' can't be used: it can't be read: .* \? as %3F"):
+        bp.connect("redis://app:a?b=c@h")
 
 
 @contextmanager
