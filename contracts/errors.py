@@ -23,6 +23,7 @@ BatonpassError                 catch this to catch them all
 ├── Corrupted                  stored bytes do not match their checksum, or can't be decoded
 ├── Trimmed                    the events after that cursor were deleted (.first_available is where to continue)
 │   └── Rewound                ... because the store lost its last ones, including the cursor's
+├── Unpruned                   some threads could not be pruned; the others were (.failed says why, .freed how many)
 ├── ChildrenFailed             too many children of a fan-out failed (.failed says which, and why)
 ├── StepMismatch               a recorded step was replayed with other arguments
 ├── Ambiguous                  an effect started, and its outcome is unknown. Find out, then redrive
@@ -39,7 +40,7 @@ BatonpassError                 catch this to catch them all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -177,6 +178,18 @@ class Rewound(Trimmed):
     none of them, and see some events again. (On Redis this holds if the clock of the new master is less than ten
     minutes behind. Where it began to write is unknown there, and replaying all events would be too many.)
     """
+
+
+class Unpruned(BatonpassError):
+    """Some threads could not be pruned (a key or a package is missing here, or they are damaged), and all others were.
+
+    `failed` has the error for each of them, by name, and `freed` is how many checkpoints of the others are gone.
+    """
+
+    def __init__(self, message: str, *, failed: Mapping[str, BatonpassError], freed: int) -> None:
+        super().__init__(message)
+        self.failed = dict(failed)
+        self.freed = freed
 
 
 class ChildrenFailed(BatonpassError):

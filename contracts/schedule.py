@@ -18,7 +18,8 @@ class Schedule(Listed):
     """A schedule as it is now. `options` are the `submit` options for its jobs.
 
     `last_at` is when it was last due, and `last_job` the job submitted then. If none could be submitted, it is None and
-    `error` says why. While it is `paused`, it is not due.
+    `error` says why. While it is `paused`, it is not due. Of one that is `unreadable` (damaged, or encrypted with a key
+    that is not here), there is only its name, when it was changed, and as `error` what is wrong.
     """
 
     name: str
@@ -34,3 +35,4 @@ class Schedule(Listed):
     last_job: str | None
     error: str | None
     paused: bool = False
+    unreadable: bool = False

@@ -277,7 +277,8 @@ class History(Connected):
         false), and what a job on the thread would resume from. What other checkpoints share of the deleted ones stays.
 
         In a BatonpassSaver's thread, those of subgraphs don't count, and what its graph goes on from stays with the
-        newest: the latest of a subgraph that waits, and what delta channels are made of. That needs LangGraph.
+        newest: the latest of a subgraph that waits, and what delta channels are made of. That needs LangGraph, and the
+        keys of what is encrypted. Of all threads, those that lack these are left, and `Unpruned` tells in the end.
         """
         return await adrive(self.store, retention.prune(thread, keep_last, older_than, keep_named))
 

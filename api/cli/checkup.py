@@ -206,7 +206,9 @@ def _schedules(coordinator: SyncCoordinator, now: int) -> Iterator[Finding]:
         what = "see the live workers' logs for why" if alive else "no worker is live: start one, any one submits them"
         yield Finding("fail", "schedules", f"{text}; {what}")
     for each in found:
-        if each.error:
+        if each.unreadable:
+            yield Finding("warn", f"schedule {each.name}", f"can't be looked at: {each.error}")
+        elif each.error:
             text = f"could not submit at {cell(each.last_at)}: {each.error}"
             yield Finding("warn", f"schedule {each.name}", f"{text}. Correct it with `batonpass schedule add`")
         elif each.paused:
@@ -224,7 +226,9 @@ def _schedules(coordinator: SyncCoordinator, now: int) -> Iterator[Finding]:
 def _webhooks(coordinator: SyncCoordinator) -> Iterator[Finding]:
     found = coordinator.webhooks()
     for each in found:
-        if each.state == "paused":
+        if each.state == "unreadable":
+            yield Finding("warn", f"webhook {each.name}", f"can't be looked at, {each.lag} event(s) wait: {each.error}")
+        elif each.state == "paused":
             text = f"paused, {each.lag} event(s) wait: {each.error}"
             yield Finding("warn", f"webhook {each.name}", f"{text}. Then `batonpass webhooks resume {each.name}`")
         elif each.failures:

@@ -198,6 +198,9 @@ def against_schedules(app: App, declared: Declared, coordinator: SyncCoordinator
     book, fits = Book(app), 0
     for schedule in coordinator.schedules():
         about = f"schedule {schedule.name}"
+        if schedule.unreadable:
+            yield Finding("warn", about, f"can't be looked at: {schedule.error}")
+            continue
         if schedule.agent not in app:
             if (before := declared.get(schedule.agent)) is None:
                 yield Finding("warn", about, f"submits to {schedule.agent}, which no app has declared")

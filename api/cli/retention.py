@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from batonpass.contracts.errors import BadSetup, NotFound, WrongState
+from batonpass.contracts.errors import BadSetup, NotFound, Unpruned, WrongState
 from batonpass.contracts.job import FailureReason
 from batonpass.contracts.names import is_id
 
@@ -39,15 +39,22 @@ def prune(
         raise BadSetup("prune --jobs takes only --older-than AGE")
     if age is None and keep_last is None:
         raise BadSetup("prune takes --keep-last N, --older-than AGE, or both")
+    left: Unpruned | None = None
     with opened(store, namespace) as coordinator:
         if jobs:
             count = coordinator.prune_jobs(older_than=age or 0)
         else:
             if thread and not (coordinator.timeline(thread, limit=1) or coordinator.jobs(thread=thread, limit=1)):
                 raise not_there(thread)
-            count = coordinator.prune(thread, keep_last=keep_last, older_than=age, keep_named=not named)
+            try:
+                count = coordinator.prune(thread, keep_last=keep_last, older_than=age, keep_named=not named)
+            except Unpruned as error:
+                count, left = error.freed, error
     what = "job" if jobs else "checkpoint"
-    print_json({f"{what}s": count}) if as_json else typer.echo(f"freed {count} {what}{'' if count == 1 else 's'}")
+    about: dict[str, Any] = {f"{what}s": count}
+    if left is not None:
+        about["failed"] = {name: str(error) for name, error in left.failed.items()}
+    tell(about, [f"freed {count} {what}{'' if count == 1 else 's'}"], left, as_json=as_json)
 
 
 def delete(

@@ -95,6 +95,8 @@ def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE
 
 
 def _row(about: Schedule) -> tuple[str | None, ...]:
+    if about.unreadable:
+        return about.name, None, None, None, "unreadable", None, about.error
     zone = ZoneInfo(about.timezone)  # of its times too, so that they look like its cron expression
     due, last = (moment(each, zone) if each else None for each in (about.next_at, about.last_at))
     due = "paused" if about.paused else due

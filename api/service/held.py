@@ -38,6 +38,8 @@ class Held:
     overdue: Mapping[str, int] | None
     """Overdue schedules by agent."""
     webhooks: Sequence[WebhookInfo] | None
+    unreadable: Mapping[str, int]
+    """How many of a kind this service can't read."""
 
 
 async def held(coordinator: Coordinator, gauge: Gauge, now: int) -> Held:
@@ -45,11 +47,15 @@ async def held(coordinator: Coordinator, gauge: Gauge, now: int) -> Held:
     schedules = await _readable(coordinator.schedules(), "schedules")
     webhooks = await _readable(coordinator.webhooks(), "webhooks")
     late = None if schedules is None else _late(schedules, now)
-    return Held(await gauge.by_agent(), late, webhooks)
+    unreadable = {
+        "schedule": sum(each.unreadable for each in schedules or ()),
+        "webhook": sum(each.state == "unreadable" for each in webhooks or ()),
+    }
+    return Held(await gauge.by_agent(), late, webhooks, unreadable)
 
 
 async def _readable(asked: Awaitable[Sequence[T]], what: str) -> Sequence[T] | None:
-    """What was asked for. If one is damaged, or needs a key, that must not take all other metrics away."""
+    """What was asked for. If this service may not read it, that must not take all other metrics away."""
     try:
         return await asked
     except Unavailable:
@@ -61,7 +67,7 @@ async def _readable(asked: Awaitable[Sequence[T]], what: str) -> Sequence[T] | N
 
 def _late(schedules: Sequence[Schedule], now: int) -> Mapping[str, int]:
     late = overdue(schedules, now)
-    found = Counter({each.agent: 0 for each in schedules})
+    found = Counter({each.agent: 0 for each in schedules if not each.unreadable})
     found.update(each.agent for each in schedules if each.name in late)
     return found
 
@@ -76,9 +82,12 @@ def gauges(of: Held, agents: Iterable[str]) -> Iterable[Metric]:
         yield _gauge("schedules_overdue", told, "agent", {**none, **of.overdue})
     if of.webhooks is not None:
         paused = {each.name: int(each.state != "active") for each in of.webhooks}
-        yield _gauge("webhook_paused", "1 if a webhook sends nothing until it is resumed, else 0", "webhook", paused)
+        told = "1 if a webhook sends nothing until it is resumed, or can't be read here, else 0"
+        yield _gauge("webhook_paused", told, "webhook", paused)
         lag = {each.name: each.lag for each in of.webhooks}
         yield _gauge("webhook_lag_events", "Events that a webhook has not looked at yet", "webhook", lag)
+    told = "Schedules and webhooks that this service can't read: they are damaged, or encrypted with a key it lacks"
+    yield _gauge("unreadable", told, "kind", of.unreadable)
 
 
 def _gauge(name: str, told: str, label: str, values: Mapping[str, float]) -> Metric:

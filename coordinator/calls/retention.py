@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from ...contracts.duration import Duration
-from ...contracts.errors import BadSetup, Corrupted, ThreadBusy
+from ...contracts.errors import BadSetup, BatonpassError, Corrupted, ThreadBusy, Unavailable, Unpruned
 from ..branching import pruner
 from ..commands import DeleteJob, DeleteThread, Freed, Prune, PruneJobs, ReadJob, Threads, Timeline
 from ..parts.bases import Bases
@@ -19,24 +19,45 @@ from .inputs import count, milliseconds, text
 from .jobs import checked
 
 _PAGE = 500
+_TOLD = 5
 
 
 def prune(thread: str | None, keep_last: int | None, older_than: Duration | None, keep_named: bool) -> Call[int]:
-    """Free the old checkpoints of a thread, or of all threads. Returns how many."""
+    """Free the old checkpoints of a thread, or of all threads. Returns how many. One of all that can't be pruned must
+    not keep the others from it: `Unpruned` tells of it in the end."""
     if keep_last is None and older_than is None:
         raise BadSetup("prune needs keep_last= (how many of each thread stay), older_than= (seconds), or both")
     if keep_last is not None:
         count(keep_last, "keep_last")
     age = milliseconds(older_than, "older_than") if older_than is not None else 0
-    freed = 0
-    for name in [text(thread, "thread")] if thread is not None else (yield from _threads()):
-        if (yield from places.page(name, None, None, 1, whole=False)):
-            freed += yield from _prune_placed(name, keep_last or 0, age, keep_named)
-            continue
-        at = 0
-        while at >= 0:
-            done: Freed = yield Prune(name, keep_last or 0, age, keep_named, at)
-            freed, at = freed + done.count, done.next
+    if thread is not None:
+        return (yield from _prune(text(thread, "thread"), keep_last or 0, age, keep_named))
+    freed, failed = 0, dict[str, BatonpassError]()
+    for name in (yield from _threads()):
+        try:
+            freed += yield from _prune(name, keep_last or 0, age, keep_named)
+        except Unavailable:
+            raise
+        except BatonpassError as error:
+            failed[name] = error
+    if failed:
+        raise Unpruned(_told(failed), failed=failed, freed=freed)
+    return freed
+
+
+def _told(failed: Mapping[str, BatonpassError]) -> str:
+    told = "; ".join(f"{name!r}: {failed[name]}" for name in list(failed)[:_TOLD])
+    more = f"; and {len(failed) - _TOLD} more" if len(failed) > _TOLD else ""
+    return f"{len(failed)} thread(s) could not be pruned: {told}{more}"
+
+
+def _prune(thread: str, last: int, age: int, named: bool) -> Call[int]:
+    if (yield from places.page(thread, None, None, 1, whole=False)):
+        return (yield from _prune_placed(thread, last, age, named))
+    freed, at = 0, 0
+    while at >= 0:
+        done: Freed = yield Prune(thread, last, age, named, at)
+        freed, at = freed + done.count, done.next
     return freed
 
 

@@ -157,13 +157,34 @@ def remove(name: str) -> Call[None]:
 
 
 def every() -> Call[list[Schedule]]:
-    """All schedules, by name."""
+    """All schedules, by name. One that can't be read must not hide the others."""
     defined, noted, now = yield from _rows()
     found: list[Schedule] = []
     for row in defined:
         [rest] = yield ReadItems((_resting(row.name.key),))
-        found.append(_schedule(row, noted.get(row.name.key), rest, now))
+        try:
+            found.append(_schedule(row, noted.get(row.name.key), rest, now))
+        except BatonpassError as error:
+            found.append(_unreadable(row, str(error)))
     return found
+
+
+def _unreadable(row: ItemRow, error: str) -> Schedule:
+    return Schedule(
+        name=row.name.key,
+        agent="",
+        payload={},
+        cron="",
+        timezone="",
+        catch_up="latest",
+        options={},
+        changed_at=from_ms(row.updated),
+        next_at=None,
+        last_at=None,
+        last_job=None,
+        error=error,
+        unreadable=True,
+    )
 
 
 def overdue(found: Iterable[Schedule], now: int) -> dict[str, float]:

@@ -15,7 +15,7 @@ from ...contracts.errors import BadSetup, BatonpassError, NotFound
 from ...contracts.lean import dataclass
 from ...contracts.understood import understood
 from ...contracts.webhook import WebhookInfo
-from ..coded.codec import MissingKey, check_open
+from ..coded.codec import check_open
 from ..commands import DeleteGroup, GroupRow, JoinGroup, ListGroups
 from . import Call
 from .events import which
@@ -84,9 +84,7 @@ def infos() -> Call[list[WebhookInfo]]:
 def _info(row: GroupRow) -> WebhookInfo:
     try:
         each = read(row)
-    except MissingKey:  # only this process lacks the key: the webhook is intact
-        raise
-    except BatonpassError as error:
+    except BatonpassError as error:  # also if only this process lacks its key: those beside it must be shown
         name = row.name.removeprefix(WEBHOOK)
         return WebhookInfo(name=name, url="", types=(), state="unreadable", failures=0, error=str(error), lag=row.lag)
     return WebhookInfo(

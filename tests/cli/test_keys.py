@@ -66,3 +66,20 @@ def test_what_is_plain(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Non
         coordinator.save(thread="plain", agent="a", state={"n": 1})
     assert run("keys").out.splitlines()[1].split()[:3] == ["-", "plain", "writes"]
     assert run("keys", "-").out.splitlines()[1].split() == ["thread", "plain"]
+
+
+def test_lists_and_checks_show_what_is_beside_the_unreadable(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BATONPASS_ENCRYPT_KEYS")
+    app = bp.App("desk")
+    app.agent("write", accepts=bp.State, returns=bp.State)(lambda state: state)
+    for codec, name in ((bp.Codec(encrypt={"gone": b"g" * 32}), "hidden"), (None, "plain")):
+        with bp.connect(run.url, app=app, codec=codec) as coordinator:
+            coordinator.schedule(name, "write", {}, cron="0 3 * * *")
+            coordinator.webhook(name, "https://hooks.example.com/jobs")
+    _, hidden, plain = run("schedule", "list").out.splitlines()
+    assert (hidden.split()[:5], plain.split()[:2]) == (["hidden", "-", "-", "-", "unreadable"], ["plain", "write"])
+    assert "is encrypted, signed or compressed" in hidden
+    found = {each["about"]: (each["level"], each["text"]) for each in run("doctor", "--json").json["findings"]}
+    for about in ("schedule hidden", "webhook hidden"):
+        assert found[about][0] == "warn"
+        assert "can't be looked at" in found[about][1]

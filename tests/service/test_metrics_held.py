@@ -26,3 +26,18 @@ async def test_schedules_and_webhooks(sqlite_url: str) -> None:
     assert {agent: number for agent, number in found["schedules_overdue"].items() if number} == {"a": 1}
     assert found["webhook_paused"] == {"pager": 0}
     assert found["webhook_lag_events"] == {"pager": 1}
+
+
+async def test_what_a_key_lacks_for_takes_nothing_else_away(sqlite_url: str) -> None:
+    for codec, name in ((bp.Codec(encrypt={"k": b"k" * 32}), "hidden"), (None, "plain")):
+        async with bp.connect(sqlite_url, app=app, codec=codec) as coordinator:
+            await coordinator.webhook(name, "https://hooks.example.com/jobs")
+            await coordinator.schedule(name, "a", {}, cron="0 3 * * *")
+    with service(sqlite_url) as address:
+        async with caller(address) as http:
+            found = await read(http)
+            listed = (await http.get("/schedules")).json()
+    assert found["unreadable"] == {"schedule": 1, "webhook": 1}
+    assert found["webhook_paused"] == {"hidden": 1, "plain": 0}
+    assert found["schedules_overdue"].keys() == {"a", "plain", "deep", "graph"}
+    assert [(each["name"], each["unreadable"]) for each in listed] == [("hidden", True), ("plain", False)]
