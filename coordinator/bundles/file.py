@@ -19,7 +19,7 @@ from ...contracts.codec import pack, unpack
 from ...contracts.errors import BadSetup, Corrupted, NotFound
 from ...contracts.understood import understood
 from ..coded.codec import Codec, check_open
-from ..new_file import put_in_place, sync
+from ..new_file import opener, put_in_place, sync
 from ..seals import FORMAT
 
 _NAME = b"batonpass bundle"
@@ -42,7 +42,7 @@ class BundleWriter:
         if os.path.lexists(path):
             raise _there(path)
         try:
-            self._file: BinaryIO = open(self._part, "xb")  # noqa: SIM115
+            self._file: BinaryIO = open(self._part, "xb", opener=opener)  # noqa: SIM115
         except OSError as error:
             raise _unwritable(path, error) from None
         self._write(b"%s %d %s\n" % (_NAME, _VERSION, self._id.encode()))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...contracts.errors import BadSetup, NotFound
 from ..backup import Progress
-from ..new_file import put_in_place, sync
+from ..new_file import begin_private, put_in_place, sync
 from .file import open_file
 from .handle import Handle
 from .schema import check_ours
@@ -63,6 +63,7 @@ def _copy(connection: sqlite3.Connection, source: str, part: str, progress: Prog
         if progress is not None:
             progress((pages - left) * size, pages * size)
 
+    begin_private(part)
     try:
         with closing(sqlite3.connect(part, isolation_level=None)) as copy:
             connection.backup(copy, pages=_PAGES, progress=tell)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...contracts.errors import Unreachable
+from ..new_file import begin_private
 from ..safety import UnsafeStore
 from .disk import SHARED
 from .mounts import network_file_system
@@ -31,9 +32,11 @@ class _Connection(sqlite3.Connection):
 
 def open_file(path: str, mode: str = "rwc") -> sqlite3.Connection:
     """A connection that does not wait for locks. `Unreachable` says what is wrong. With `mode` "rw" it makes no
-    file."""
+    file. (SQLite gives the two files beside it the same mode.)"""
     if why := obstacle(path):
         raise Unreachable(f"{path} can't be opened: {why}")
+    if mode == "rwc":
+        begin_private(path)
     try:
         return sqlite3.connect(
             f"{Path(path).as_uri()}?mode={mode}",
