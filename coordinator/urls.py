@@ -76,13 +76,23 @@ def without_secrets(url: str) -> str:
 
 
 def unusable(url: str, why: object) -> BadSetup:
-    """The refusal of a URL. A reason that quotes more than is shown of the URL may quote a password: it is left out."""
-    shown = without_secrets(url)
-    known = unquote_plus(shown)
-    quoted = [word or value for word, value in _QUOTED.findall(str(why))]
-    if any(each not in known for each in quoted):
-        why = "it can't be read: in a login, write / as %2F, ? as %3F, & as %26, [ as %5B and ] as %5D, and @ after it"
-    return BadSetup(f"store URL {shown!r} can't be used: {why}")
+    """The refusal of a URL, which shows no password: neither does its reason."""
+    return BadSetup(f"store URL {without_secrets(url)!r} can't be used: {without_quotes(url, why)}")
+
+
+def without_quotes(url: str, why: object) -> str:
+    """Why a URL can't be used, without what is not shown of it."""
+    known = unquote_plus(without_secrets(url))
+    if all((word or value) in known for word, value in _QUOTED.findall(str(why))):
+        return str(why)
+    return "it can't be read: in a login, write / as %2F, ? as %3F, & as %26, [ as %5B and ] as %5D, and @ after it"
+
+
+def address_without_secrets(url: str) -> str:
+    """The same for a web address that is well formed: its path may have an @."""
+    start = re.match(r"[^/]*//[^/?]*", url)
+    end = start.end() if start else 0
+    return without_secrets(url[:end]) + _SECRET.sub(r"\1***", url[end:])
 
 
 def without_options(url: str, *names: str) -> str:

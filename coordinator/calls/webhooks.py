@@ -17,6 +17,7 @@ from ...contracts.understood import understood
 from ...contracts.webhook import WebhookInfo
 from ..coded.codec import check_open
 from ..commands import DeleteGroup, GroupRow, JoinGroup, ListGroups
+from ..urls import address_without_secrets, without_quotes, without_secrets
 from . import Call
 from .events import which
 from .groups import WEBHOOK, is_now
@@ -89,7 +90,7 @@ def _info(row: GroupRow) -> WebhookInfo:
         return WebhookInfo(name=name, url="", types=(), state="unreadable", failures=0, error=str(error), lag=row.lag)
     return WebhookInfo(
         name=each.name,
-        url=each.url,
+        url=address_without_secrets(each.url),
         types=each.types,
         state="paused" if each.paused else "active",
         failures=each.failures,
@@ -157,13 +158,15 @@ def _checked_url(url: str, plain_http: bool) -> str:
         parts = urlsplit(text(url, "URL"))
         _ = parts.port  # only parsed when it is read
     except ValueError as error:
-        raise BadSetup(f"{url!r} is not a URL: {error}") from None
+        raise BadSetup(f"{without_secrets(url)!r} is not a URL: {without_quotes(url, error)}") from None
     if not url.isprintable() or " " in url:
-        raise BadSetup(f"{url!r} is not a URL: write a space as %20, and other unprintable characters as %XX")
+        shown = without_secrets(url)
+        raise BadSetup(f"{shown!r} is not a URL: write a space as %20, and other unprintable characters as %XX")
     if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise BadSetup(f"{url!r} is not a web URL: write https://host/path")
+        raise BadSetup(f"{without_secrets(url)!r} is not a web URL: write https://host/path")
     if parts.scheme == "http" and not plain_http:
-        raise BadSetup(f"{url!r} is not encrypted: write https://, or allow it (plain_http=True, --plain-http)")
+        shown = address_without_secrets(url)
+        raise BadSetup(f"{shown!r} is not encrypted: write https://, or allow it (plain_http=True, --plain-http)")
     return url
 
 
