@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ..commands import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from ..items import OURS, ItemChange, ItemName, ItemPage, ItemRow, SpacePage
+from ..refusals import Denied
 from . import Call
 
 # How many items a page has, and how many are read or written at once.
@@ -31,10 +33,11 @@ def read(names: Sequence[ItemName]) -> Call[dict[ItemName, ItemRow]]:
 
 
 def refresh(rows: Iterable[ItemRow]) -> Call[None]:
-    """Start the time to live of these items anew."""
+    """Start the time to live of these items anew. A user who may only read leaves it as it is, and has read them."""
     names = list(dict.fromkeys(row.name for row in rows if row.ttl))
     for at in range(0, len(names), _MOST):
-        yield RefreshItems(tuple(names[at : at + _MOST]))
+        with suppress(Denied):
+            yield RefreshItems(tuple(names[at : at + _MOST]))
 
 
 def page(prefix: tuple[str, ...], start: str, limit: int, *, indexed: bool) -> Call[ItemPage]:

@@ -14,7 +14,7 @@ from ..refusals import Denied
 
 _ACL = (
     "~bp:* &bp:* and the commands in batonpass/coordinator/redis/acl: of worker.acl for a worker, of client.acl for "
-    "what submits, answers or saves, of reader.acl for what only looks"
+    "what submits, answers or saves (and +xread, if it calls BatonpassSaver.own), of reader.acl for what only looks"
 )
 MOVERS = "this takes +@all ~bp:*, which no user of batonpass/coordinator/redis/acl has"
 _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import redis
 from redis.exceptions import NoPermissionError
 
 import batonpass as bp
+from batonpass.adapters.langgraph import BatonpassSaver, BatonpassStore
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.parts.spans import read_spans
@@ -164,6 +166,47 @@ def test_a_client_can_not_claim(server: RedisServer) -> None:
         store.call(c.Claim("w", ((new_target().queue, MINUTE),), ("lease",)))
     assert store.call(c.ReadJob(job_id)).state == "submitted"
     store.close()
+
+
+@pytest.mark.capability("langgraph")
+async def test_a_client_that_owns_threads(server: RedisServer) -> None:
+    """It claims, so it needs one command more, which the refusal and the README name."""
+    url = url_of(server, "client")
+    with (
+        BatonpassSaver.from_url(url) as saver,
+        pytest.raises(bp.BadSetup, match=r"and \+xread, if it calls BatonpassSaver\.own"),
+        saver.own("t"),
+    ):
+        pass
+    assert "needs `+xread` beside" in (FILES / "README.md").read_text()
+    with redis.Redis.from_url(server.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "batonpass-client", "+xread")
+    async with BatonpassSaver.from_url(url) as saver:
+
+        async def own() -> None:
+            async with saver.own("t", wait=0.1):
+                pass
+
+        async with saver.own("t", lease=0.3):
+            await anyio.sleep(0.5)  # the lease is renewed
+            with pytest.raises(bp.ThreadBusy):
+                await asyncio.create_task(own())
+        await own()
+
+
+@pytest.mark.capability("langgraph")
+def test_a_reader_of_memory_leaves_its_time_to_live(server: RedisServer) -> None:
+    with (
+        BatonpassStore.from_url(url_of(server, "client")) as store,
+        BatonpassStore.from_url(url_of(server, "reader")) as reader,
+    ):
+        store.put(("a",), "k", {"v": 1}, ttl=5)
+        found = reader.get(("a",), "k")
+        assert found is not None
+        assert found.value == {"v": 1}
+        assert [each.key for each in reader.search(("a",))] == ["k"]
+        with pytest.raises(bp.BadSetup, match="lacks permissions"):
+            reader.put(("a",), "k", {"v": 2})
 
 
 @pytest.mark.parametrize(("role", "command"), [("client", ["worker", "desk:app"]), ("reader", ["webhooks", "run"])])
