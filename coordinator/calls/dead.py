@@ -103,6 +103,8 @@ def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Cal
     told: dict[str, Any] = {}
     if source is None or source.checkpoint.framework != "python":
         told = {name: value for name, value in edit.changes.items() if str(name).startswith("effect:")}
+    if told:  # who can't read the job would record what its workers can't read, or take to be forged
+        open_envelope(row.envelope, of=f"the envelope of job {row.id}")
     records = {STEP + name: seal_blob([None, value], path=name) for name, value in told.items()}
     left = {name: value for name, value in edit.changes.items() if name not in told}
     if not left:

@@ -151,3 +151,21 @@ def test_a_write_that_needs_a_key_says_so(bench: Bench) -> None:
             assert found is not None
             with pytest.raises(MissingKey, match="BATONPASS_ENCRYPT_KEYS"):
                 open_write(found.writes[0], "it")
+
+
+@pytest.mark.parametrize(("reader", "kind"), [(reader, kind) for reader, kind, _ in _READERS.values()], ids=_READERS)
+def test_who_can_not_read_a_job_tells_nothing_of_its_effects(
+    bench: Bench, reader: dict[str, Any], kind: type[Exception]
+) -> None:
+    """Its workers would take that to be forged, and park the job."""
+    with coded(bench, encrypt=_OLD) as writer, coded(bench, **reader) as other:
+        fence = writer.start()
+        writer.do(c.Fail(fence, "the outcome of pay is unknown", "ambiguous"))
+        for stranger, refused in ((other, kind), (bench, bp.BadSetup)):
+            before = bench.harness.dump()
+            with pytest.raises(refused):
+                stranger.run(stranger.face(APP).redrive(fence.job_id, changes={"effect:pay": "done"}))
+            assert bench.harness.dump() == before
+        writer.run(writer.face(APP).redrive(fence.job_id, changes={"effect:pay": "done"}))
+        [delivery] = writer.claim()
+        assert list(delivery.journal) == ["step/effect:pay"]
