@@ -53,6 +53,7 @@ class Codec:
     - `encrypt` (AES-GCM; 16 or 32 bytes each) or `sign` (HMAC-SHA256; at least 16 bytes) are keys by name, at least
       one. The first is used to write, and all to read. To rotate keys, put the new one first, and remove the old one
       when nothing written with it is left.
+    - With both, `encrypt` writes, and `sign` only verifies what was stored before: for a store that was signed.
     - `compress` uses zstd where it saves space.
     - `plain` also accepts unprotected data, to introduce a codec to an existing store.
 
@@ -70,23 +71,23 @@ class Codec:
         for given, (done, option, _) in zip((encrypt, sign), _USES.values(), strict=True):
             if given is not None and not given:  # keys that could not be loaded must not mean that nothing is protected
                 raise BadSetup(f"{option}= names no key: leave it out if nothing is to be {done}")
-        if encrypt and sign:
-            raise BadSetup("a codec encrypts or signs, not both: encrypted records can't be forged either")
-        keys = encrypt or sign or {}
-        if not isinstance(cast("object", keys), Mapping):  # users without a type checker give anything
+        keys, verifying = encrypt or sign or {}, (sign or {}) if encrypt else {}
+        if not all(isinstance(cast("object", each), Mapping) for each in (keys, verifying)):  # users give anything
             raise BadSetup("encrypt= and sign= are keys by name: {'2026-11': the key's bytes}")
         self._kind = b"e" if encrypt else b"s" if sign else b"c"
         self._keys = _checked(dict(keys), (16, 32) if encrypt else None)
         self._current = next(iter(self._keys), "")
+        self._verifying = _checked(dict(verifying), None)
         self._ciphers = {name: _cipher(key) for name, key in self._keys.items()} if encrypt else {}
         self._zstd = _zstd() if compress else None
         self.plain = plain or not self._keys  # whether unprotected data is accepted
-        self._proven: set[str] = set()  # keys that have opened something
+        self._proven: set[bytes] = set()  # the kinds and names of keys that have opened something
 
     @property
     def names(self) -> list[KeyName]:
         """Its keys, the one that writes first."""
-        return [(_USES[self._kind][0], name) for name in self._keys]
+        verifying = [(_USES[b"s"][0], name) for name in self._verifying]
+        return [*[(_USES[self._kind][0], name) for name in self._keys], *verifying]
 
     @property
     def encrypts(self) -> bool:
@@ -102,11 +103,11 @@ class Codec:
         name = self._current.encode()
         head = CODED + self._kind + bytes([len(name)]) + name
         if self._kind == b"e":
-            nonce = self._mac("nonce", content, about)[:12]
+            nonce = self._mac("nonce", content, about, self._keys[self._current])[:12]
             sealed: bytes = self._ciphers[self._current].encrypt(nonce, content, head + about.encode())
             return head + nonce + sealed
         if self._kind == b"s":
-            return head + self._mac("sign", head + content, about) + content
+            return head + self._mac("sign", head + content, about, self._keys[self._current]) + content
         return head + content
 
     def unwrap(self, data: bytes, about: str) -> bytes:
@@ -123,21 +124,25 @@ class Codec:
             return _inflated(rest, about)
         if kind not in _USES:
             raise Corrupted(f"{about} is not what was stored")
-        if kind != self._kind or name not in self._keys:
+        keys = self._keys if kind == self._kind else self._verifying if kind == b"s" else {}
+        if name not in keys:
             used, option, variable = _USES[kind]
             why = f"{used} with the key {name!r}, which the codec was not given"
             raise MissingKey(f"{about} is {why}: Codec({option}=...) or {variable} gives it")
-        content = self._decrypted(name, rest, head, about) if kind == b"e" else self._signed(name, rest, head, about)
-        self._proven.add(name)
+        content = (
+            self._decrypted(name, rest, head, about) if kind == b"e" else self._signed(keys[name], rest, head, about)
+        )
+        self._proven.add(head[1:])
         return _inflated(content, about)
 
     def keyed(self, text: str) -> str:
         """A text from which the original can't be guessed without the key."""
-        return self._mac("text", text.encode(), "").hex() if text and self._keys else text
+        return self._mac("text", text.encode(), "", self._keys[self._current]).hex() if text and self._keys else text
 
     def keyed_otherwise(self, text: str) -> list[str]:
         """What `keyed` returned when other keys came first, or before there were keys."""
-        older = [self._mac("text", text.encode(), "", name).hex() for name in self._keys if name != self._current]
+        keys = [*[key for name, key in self._keys.items() if name != self._current], *self._verifying.values()]
+        older = [self._mac("text", text.encode(), "", key).hex() for key in keys]
         return [*older, text] if self.plain and self._keys else older
 
     def _decrypted(self, name: str, rest: bytes, head: bytes, about: str) -> bytes:
@@ -146,24 +151,24 @@ class Codec:
         try:
             content: bytes = self._ciphers[name].decrypt(rest[:12], rest[12:], head + about.encode())
         except (InvalidTag, ValueError):
-            raise self._refused(about, "is not what was encrypted", name) from None
+            raise self._refused(about, "is not what was encrypted", head) from None
         return content
 
-    def _signed(self, name: str, rest: bytes, head: bytes, about: str) -> bytes:
+    def _signed(self, key: bytes, rest: bytes, head: bytes, about: str) -> bytes:
         content = rest[32:]
-        if not hmac.compare_digest(self._mac("sign", head + content, about, name), rest[:32]):
-            raise self._refused(about, "is not what was signed", name)
+        if not hmac.compare_digest(self._mac("sign", head + content, about, key), rest[:32]):
+            raise self._refused(about, "is not what was signed", head)
         return content
 
-    def _refused(self, about: str, why: str, name: str = "") -> Corrupted:
+    def _refused(self, about: str, why: str, head: bytes = b"") -> Corrupted:
         """The error for what can't be opened. A key that has opened something is right; another may itself be wrong."""
-        if self._proven if not name else name in self._proven:
+        if self._proven if not head else head[1:] in self._proven:
             return Corrupted(f"{about} {why}")
+        name = head[3:].decode("ascii", "replace")
         mine = f", or the key {name!r} is another one here: it has opened nothing yet" if name else ""
         return Unproven(f"{about} {why}{mine}")
 
-    def _mac(self, use: str, data: bytes, about: str, name: str = "") -> bytes:
-        key = self._keys[name or self._current]
+    def _mac(self, use: str, data: bytes, about: str, key: bytes) -> bytes:
         place = f"batonpass {use} {len(about)} {about} ".encode()
         return hmac.new(key, place + data, sha256).digest()
 

@@ -1,6 +1,7 @@
 """The codec that environment variables describe, and a store behind it.
 
-BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS    name:base64 of the key, separated by commas, the first one writes
+BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS    name:base64 of the key, separated by commas, the first one writes; with
+                                               both, what is signed is only read
 BATONPASS_COMPRESS                             1 to compress
 BATONPASS_ACCEPT_PLAIN                         1 to read what is not protected, too
 """
@@ -32,14 +33,13 @@ def codec_from_environment() -> Codec | None:
     """The codec. None if no variable is set."""
     encrypt, sign = _keys(_ENCRYPT), _keys(_SIGN)
     compress, plain = _wanted("BATONPASS_COMPRESS"), _wanted("BATONPASS_ACCEPT_PLAIN")
-    if encrypt and sign:
-        raise BadSetup(f"{_ENCRYPT} and {_SIGN} are both set: give one, since what is encrypted can't be forged either")
     if not (encrypt or sign or compress):
         return None
     try:
         return Codec(encrypt=encrypt or None, sign=sign or None, compress=compress, plain=plain)
     except BadSetup as error:
-        raise BadSetup(f"{_ENCRYPT if encrypt else _SIGN}: {error}") from None
+        given = " or ".join(name for name, keys in ((_ENCRYPT, encrypt), (_SIGN, sign)) if keys)
+        raise BadSetup(f"{given}: {error}") from None
 
 
 def _wanted(variable: str) -> bool:

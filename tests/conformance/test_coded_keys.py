@@ -21,6 +21,8 @@ _OLD, _NEW = {"old": b"o" * 32}, {"new": b"n" * 32}
 _ROTATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "encrypt": ({"encrypt": _OLD}, {"encrypt": {**_NEW, **_OLD}}),
     "sign": ({"sign": _OLD}, {"sign": {**_NEW, **_OLD}}),
+    "signed before": ({"sign": _OLD}, {"encrypt": _NEW, "sign": _OLD}),
+    "signed before, by a key of the same name": ({"sign": _OLD}, {"encrypt": {"old": b"n" * 32}, "sign": _OLD}),
     "first codec": ({"compress": True}, {"encrypt": _NEW, "plain": True}),
 }
 
