@@ -14,7 +14,7 @@ from batonpass.contracts.errors import BatonpassError, JobError
 from batonpass.workers.logs import warn_by
 
 from .commands import Commands
-from .printing import drop_output, line
+from .printing import drop_output, line, say
 
 # A full or broken disk, when output is written. (Stores have their own words for it.)
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -53,7 +53,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"batonpass {__version__}")
+        say(f"batonpass {__version__}")
         raise typer.Exit
 
 
@@ -71,7 +71,7 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    warn_by(lambda text: typer.echo(f"batonpass: {text}", err=True))
+    warn_by(lambda text: say(f"batonpass: {text}", err=True))
     try:
         app(prog_name="batonpass")
     except JobError as error:
@@ -97,5 +97,5 @@ def _folder_is_gone() -> bool:
 
 
 def _stop(message: str, code: int) -> None:
-    typer.echo(f"batonpass: {line(message)}", err=True)
+    say(f"batonpass: {line(message)}", err=True)
     sys.exit(code)

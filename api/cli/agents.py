@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Any
 
-import typer
-
 from batonpass.contracts.declared import AgentInfo
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import cell, print_json, print_table
+from .printing import cell, print_json, print_table, say
 
 
 def agents(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
@@ -43,5 +41,5 @@ def tell_undeclared(coordinator: SyncCoordinator, agent: str | None, found: Size
     if agent in declared:
         return False
     known = f"those declared are {', '.join(declared)}" if declared else "none is declared here"
-    typer.echo(f"batonpass: there is no agent {agent!r}: {known}", err=True)
+    say(f"batonpass: there is no agent {agent!r}: {known}", err=True)
     return True

@@ -13,7 +13,7 @@ from batonpass.coordinator.backup import back_up
 from batonpass.coordinator.urls import open_store
 
 from .options import DEFAULT_STORE, Json, Store
-from .printing import print_json
+from .printing import print_json, say, say_over
 
 
 def backup(
@@ -26,9 +26,8 @@ def backup(
     back_up(source, file, _show if sys.stderr.isatty() else None)
     size = os.path.getsize(file)
     text = f"copied {source.url} to {file}: {size:,} bytes"
-    print_json({"file": str(file), "bytes": size}) if as_json else typer.echo(text)
+    print_json({"file": str(file), "bytes": size}) if as_json else say(text)
 
 
 def _show(copied: int, size: int) -> None:
-    end = "\n" if copied == size else ""
-    typer.echo(f"\r{copied / 1e6:,.1f} of {size / 1e6:,.1f} MB{end}", err=True, nl=False)
+    say_over(f"{copied / 1e6:,.1f} of {size / 1e6:,.1f} MB", last=copied == size)

@@ -13,7 +13,7 @@ from batonpass.contracts.job import JobState
 from batonpass.coordinator.bundling import check
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import print_json, print_progress
+from .printing import print_json, print_progress, say
 
 
 def export(
@@ -34,12 +34,12 @@ def export(
         print_json({**info.as_dict(), "file": str(file), "bytes": size})
         return
     coded = ", encrypted with the store's key" if info.encrypted else ""
-    typer.echo(
+    say(
         f"exported thread {info.thread} with {info.checkpoints} checkpoint(s) and {len(info.jobs)} job(s) to {file}: "
         f"{size:,} bytes{coded}"
     )
     for each in info.left_out:
-        typer.echo(f"left out: {each}", err=True)
+        say(f"left out: {each}", err=True)
 
 
 def import_(
@@ -56,11 +56,11 @@ def import_(
     if as_json:
         print_json(info.as_dict())
         return
-    typer.echo(f"imported thread {info.thread} with {info.checkpoints} checkpoint(s)")
+    say(f"imported thread {info.thread} with {info.checkpoints} checkpoint(s)")
     for job, found in states.items():
         onward = {
             JobState.FAILED: f": `batonpass redrive {job}` continues it here",
             JobState.INPUT_REQUIRED: f": `batonpass answer {job}` continues it here",
         }
         state = f"{found.state} ({found.reason})" if found.reason else str(found.state)
-        typer.echo(f"job {job} at {found.agent}: {state}{onward.get(found.state, '')}")
+        say(f"job {job} at {found.agent}: {state}{onward.get(found.state, '')}")

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from batonpass.contracts.errors import BatonpassError, JobError
 
 from .failure import failure
-from .printing import AS_JSON, drop_output, print_json
+from .printing import AS_JSON, drop_output, print_json, say
 
 _OURS = {
     "worker": "worker:worker",
@@ -77,7 +77,7 @@ class Commands(TyperGroup):
             try:
                 self._add(point)
             except ImportError as error:  # another package's trouble must not take our commands away
-                typer.echo(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
+                say(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
         return list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:

@@ -12,7 +12,7 @@ from batonpass.coordinator.dropping import drop_namespace
 from batonpass.coordinator.urls import namespace_said
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
-from .printing import print_json
+from .printing import print_json, say
 from .repartition import Progress
 
 
@@ -35,7 +35,7 @@ def delete_namespace(
     progress = Progress(shown=sys.stderr.isatty())
     count = drop_namespace(store, name, progress)
     progress.end()
-    print_json({"namespace": name, "deleted": count}) if as_json else typer.echo(f"deleted namespace {name}")
+    print_json({"namespace": name, "deleted": count}) if as_json else say(f"deleted namespace {name}")
 
 
 def _ask(name: str) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from batonpass.coordinator.checkup import Finding
 
-from .printing import print_json
+from .printing import print_json, say
 
 
 def tell(findings: Iterable[Finding], *, as_json: bool) -> None:
@@ -18,7 +18,7 @@ def tell(findings: Iterable[Finding], *, as_json: bool) -> None:
     for finding in findings:
         found.append(finding)
         if not as_json:
-            typer.echo(f"{finding.level:<5} {finding.about:<14} {' '.join(finding.text.split())}")
+            say(f"{finding.level:<5} {finding.about:<14} {' '.join(finding.text.split())}")
     failed = any(finding.level == "fail" for finding in found)
     if as_json:
         print_json({"ok": not failed, "findings": [asdict(finding) for finding in found]})

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import print_json, print_table
+from .printing import print_json, print_table, say
 
 app = typer.Typer(
     help="List, move or delete groups of event consumers",
@@ -41,7 +41,7 @@ def move(
     """Move a group to another position, also a webhook's group (webhook:NAME)."""
     with opened(store, namespace) as coordinator:
         coordinator.move_group(name, to=to)
-    print_json({"name": name, "moved": to}) if as_json else typer.echo(f"{name} goes on from {to}")
+    print_json({"name": name, "moved": to}) if as_json else say(f"{name} goes on from {to}")
 
 
 @app.command()
@@ -54,4 +54,4 @@ def delete(
     """Delete a group and its position. Its consumers stop with an error."""
     with opened(store, namespace) as coordinator:
         coordinator.delete_group(name)
-    print_json({"name": name, "deleted": True}) if as_json else typer.echo(f"deleted {name}")
+    print_json({"name": name, "deleted": True}) if as_json else say(f"deleted {name}")

@@ -15,7 +15,7 @@ from batonpass.contracts.names import is_id
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, Types, assignment, listed, opened
-from .printing import cell, print_json, print_table, tell_more, tell_unreadable
+from .printing import cell, print_json, print_table, say, tell_more, tell_unreadable
 
 _HEADINGS = ("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT", "FRAMEWORK'S ID")
 
@@ -35,7 +35,7 @@ def threads(
         return
     print_table(("THREAD",), [(name,) for name in found[:limit]])
     if len(found) > limit:
-        typer.echo(f"more: --after {shlex.quote(found[limit - 1])}", err=True)
+        say(f"more: --after {shlex.quote(found[limit - 1])}", err=True)
 
 
 def timeline(
@@ -84,12 +84,12 @@ def timeline(
         narrowed = before or agent or step or framework or context or named
         which = "such checkpoints" if narrowed and newest is None else "checkpoints yet"
         rest = f", but jobs: see `batonpass show {newest.id}`, the newest" if newest is not None else ""
-        typer.echo(f"batonpass: {thread!r} has no {which}{rest}", err=True)
+        say(f"batonpass: {thread!r} has no {which}{rest}", err=True)
     columns = len(_HEADINGS) - (not any(each.framework_id for each in found))
     print_table(_HEADINGS[:columns], (_row(each)[:columns] for each in found[:limit]))
     tell_unreadable("checkpoint", [each.id for each in found[:limit] if each.unreadable])
     if branches and len(found) > limit:  # they are not paged
-        typer.echo(f"more: --limit {limit * 2}", err=True)
+        say(f"more: --limit {limit * 2}", err=True)
     elif not branches:
         tell_more(found, limit, "--before")
 
@@ -130,7 +130,7 @@ def events(
                 print_json(asdict(event), indent=None)
                 continue
             details = " ".join(f"{name}={cell(value)}" for name, value in event.data.items())
-            typer.echo(f"{cell(event.time)}  {event.type.removeprefix('batonpass.'):<17} {event.subject}  {details}")
+            say(f"{cell(event.time)}  {event.type.removeprefix('batonpass.'):<17} {event.subject}  {details}")
 
 
 def _check_known(coordinator: SyncCoordinator, job: str) -> None:

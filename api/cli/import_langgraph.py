@@ -13,7 +13,7 @@ import typer
 from batonpass.contracts.errors import BadSetup, MissingExtra
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import print_json, print_progress
+from .printing import print_json, print_progress, say
 
 if TYPE_CHECKING:
     from batonpass.adapters.langgraph.importing.importer import Done
@@ -124,11 +124,11 @@ def _report(count: _Count, threads: int, verify: bool, as_json: bool) -> None:
     else:
         for each in count.problems[:_SHOWN]:
             where = f"thread {each.thread!r}, checkpoint {each.key}" + (f" of {each.scope!r}" if each.scope else "")
-            typer.echo(f"batonpass: {where}: {each.problem}", err=True)
+            say(f"batonpass: {where}: {each.problem}", err=True)
         if len(count.problems) > _SHOWN:
-            typer.echo(f"batonpass: and {len(count.problems) - _SHOWN:,} more, which --json lists", err=True)
+            say(f"batonpass: and {len(count.problems) - _SHOWN:,} more, which --json lists", err=True)
         compared = ", all compared with the source" if verify and not count.problems else ""
-        typer.echo(
+        say(
             f"{threads:,} thread(s): {count.imported:,} checkpoint(s) imported, {count.were_there:,} were there"
             f"{f', {len(count.problems):,} are not here or differ' if count.problems else compared}"
         )

@@ -14,7 +14,7 @@ from batonpass.contracts.errors import BadSetup
 
 from .agents import tell_undeclared
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened, read_json
-from .printing import cell, print_json, print_table, tell_more, tell_unreadable
+from .printing import cell, print_json, print_table, say, tell_more, tell_unreadable
 
 
 def inbox(
@@ -67,7 +67,7 @@ def answer(
     parsed = _read(json_file) if json_file is not None else _parsed(value or "")
     with opened(store, namespace) as coordinator:
         coordinator.answer(of, parsed, question=question, by=by)
-    print_json({"id": of.partition(".")[0], "answered": parsed}) if as_json else typer.echo(f"answered {of}")
+    print_json({"id": of.partition(".")[0], "answered": parsed}) if as_json else say(f"answered {of}")
 
 
 def _parsed(text: str) -> Any:

@@ -25,6 +25,7 @@ from batonpass.contracts.errors import (
 )
 from batonpass.contracts.job import JobInfo, JobState, OnBusy
 from batonpass.contracts.names import is_id
+from batonpass.contracts.visible import visible_json
 from batonpass.coordinator.calls import drive
 from batonpass.coordinator.calls.jobs import unserved
 from batonpass.coordinator.calls.pauses import told_of
@@ -50,7 +51,7 @@ from .options import (
     past,
     read_json,
 )
-from .printing import cell, print_json, print_table, tell_more, tell_unreadable
+from .printing import cell, print_json, print_table, say, tell_more, tell_unreadable
 from .several import done_to, tell
 
 _NARROWING = "--agent, --state, --since and --until"
@@ -104,10 +105,10 @@ def submit(
             if as_json:
                 print_json({"id": job.id})
                 return
-            typer.echo(job.id)
+            say(job.id)
             _tell_unserved(coordinator, job.id)
             return
-        typer.echo(f"job {job.id}", err=True)
+        say(f"job {job.id}", err=True)
         try:
             result = _awaited(job, patience)
         except JobError:
@@ -121,10 +122,10 @@ def _tell_unserved(coordinator: SyncCoordinator, job: str) -> None:
     """Say if no worker is there for a job. (It is no error: one may come.)"""
     with suppress(BatonpassError):  # the job is submitted, whatever happens now
         if drive(coordinator.store, unserved(job)):
-            typer.echo(f"batonpass: job {job} waits: no live worker accepts it yet", err=True)
+            say(f"batonpass: job {job} waits: no live worker accepts it yet", err=True)
         info = coordinator.job(job).info()
         if info.paused:
-            typer.echo(f"batonpass: job {job} waits: {told_of(info.agent, info.paused)}", err=True)
+            say(f"batonpass: job {job} waits: {told_of(info.agent, info.paused)}", err=True)
 
 
 def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:
@@ -134,7 +135,7 @@ def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:
     try:
         return job.result(timeout=_PATIENCE)
     except (ResultTimeout, Unavailable) as late:
-        typer.echo(f"waiting: {late}", err=True)
+        say(f"waiting: {late}", err=True)
     return job.result(timeout=None if timeout is None else timeout - _PATIENCE)
 
 
@@ -210,20 +211,22 @@ def show(
         return
     for name, value in about.items():
         if value not in (None, "", ()):
-            typer.echo(f"{name:<14} {_text(name, value)}")
+            for line in f"{name:<14} {_text(name, value)}".split("\n"):
+                say(line)
 
 
 def _text(name: str, value: Any) -> str:
+    """What `show` says of a value: in one line, or as JSON."""
     if name in ("guard", "spent"):
         return _limits(value)
     if name == "path":
-        return " > ".join(value)
+        return cell(" > ".join(value))
     if name == "lease":
-        return f"worker {value['worker']}, token {value['token']}, until {cell(value['expires_at'])}"
+        return f"worker {cell(value['worker'])}, token {value['token']}, until {cell(value['expires_at'])}"
     if name == "paused":
-        return f"its agent, since {cell(value['since'])}{value['reason'] and ': '}{value['reason']}"
+        return f"its agent, since {cell(value['since'])}{value['reason'] and ': '}{cell(value['reason'])}"
     if isinstance(value, dict | list):
-        return jsonable.as_json(value, indent=2).decode()
+        return visible_json(jsonable.as_json(value, indent=2).decode())
     return cell(", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value)
 
 

@@ -11,7 +11,7 @@ from batonpass.contracts.errors import NotFound
 from batonpass.contracts.key_use import KeyUse
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import print_json, print_table
+from .printing import print_json, print_table, say, say_over
 
 _HEADINGS = ("KEY", "PROTECTION", "HERE", "JOBS", "THREADS", "ITEMS", "SCHEDULES", "WEBHOOKS", "EVENTS")
 
@@ -28,7 +28,7 @@ def keys(
     with opened(store, namespace) as coordinator:
         found = coordinator.key_uses(progress=_progress if sys.stderr.isatty() else None)
     if sys.stderr.isatty():
-        typer.echo(err=True)
+        say("", err=True)
     if key is None:
         print_json([each.as_dict() for each in found]) if as_json else print_table(_HEADINGS, map(_row, found))
         return
@@ -44,7 +44,7 @@ def keys(
         print_table(("WHAT", "NAME"), rows)
     events = sum(use.events for use in uses)
     if events or not rows:
-        typer.echo(f"the errors of {events} events need it" if events else "nothing needs it", err=True)
+        say(f"the errors of {events} events need it" if events else "nothing needs it", err=True)
 
 
 def _row(use: KeyUse) -> tuple[object, ...]:
@@ -62,4 +62,4 @@ def _named(use: KeyUse) -> list[tuple[str, str]]:
 
 def _progress(looked: int) -> None:
     if looked % 100 == 0:
-        typer.echo(f"\r{looked:,} jobs, threads, items and webhooks read", err=True, nl=False)
+        say_over(f"{looked:,} jobs, threads, items and webhooks read")

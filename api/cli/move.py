@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .options import Json
-from .printing import print_json
+from .printing import print_json, say
 from .repartition import Progress
 
 _DELETED = "FROM goes on as before, and what was copied is deleted"
@@ -34,14 +34,14 @@ def move(
         if cancel:
             deleted = moving.cancel()
             told = _DELETED if deleted else _STAYS
-            print_json({"canceled": True, "deleted": deleted}) if as_json else typer.echo(told)
+            print_json({"canceled": True, "deleted": deleted}) if as_json else say(told)
             return
         done = moving.run()
         progress.end()
     if as_json:
         print_json(done._asdict())
         return
-    typer.echo(
+    say(
         f"{done.source} was moved to {done.target}: {done.rows:,} rows were copied, {done.elements:,} elements "
         "compared. Use the new URL. The file can still be read, but not written to; --cancel undoes that"
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, AgentName, Json, Namespace, Store, opened
-from .printing import print_json
+from .printing import print_json, say
 
 
 def pause(
@@ -36,4 +36,4 @@ def resume(
 
 
 def _tell(agent: str, paused: bool, changed: bool, line: str, as_json: bool) -> None:
-    print_json({"agent": agent, "paused": paused, "changed": changed}) if as_json else typer.echo(line)
+    print_json({"agent": agent, "paused": paused, "changed": changed}) if as_json else say(line)

@@ -12,7 +12,7 @@ import typer
 from batonpass.contracts.errors import BadSetup
 
 from .options import Json
-from .printing import print_json
+from .printing import print_json, say, say_over
 
 # Keys, or rows, between two lines of progress.
 _PACE = 500
@@ -56,7 +56,7 @@ def repartition(
                 "Use the new URL; --drop-old frees the old namespace"
             )
             about = done._asdict()
-    print_json(about) if as_json else typer.echo(text)
+    print_json(about) if as_json else say(text)
 
 
 class Progress:
@@ -69,9 +69,9 @@ class Progress:
     def __call__(self, done: str, keys: int) -> None:
         if self._shown and abs(keys - self._told) >= _PACE:
             self._told = keys
-            typer.echo(f"\r{done} {keys:,}   ", err=True, nl=False)
+            say_over(f"{done} {keys:,}   ")
 
     def end(self) -> None:
         """End the line."""
         if self._told:
-            typer.echo(err=True)
+            say("", err=True)

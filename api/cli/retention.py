@@ -15,7 +15,7 @@ from batonpass.contracts.names import is_id
 from .agents import tell_undeclared
 from .dead import NARROWING, Agent, Reason, chosen_letters
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Since, Store, Until, duration, opened
-from .printing import print_json
+from .printing import print_json, say
 from .several import done_to, tell
 
 ALL = 2**31  # the limit of a list that is to be complete
@@ -92,7 +92,7 @@ def delete(
                 raise not_there(what)
             text = f"deleted {count} checkpoint(s) and {jobs} job(s) of {what}"
             about = {"thread": what, "checkpoints": count, "jobs": jobs}
-    print_json(about) if as_json else typer.echo(text)
+    print_json(about) if as_json else say(text)
 
 
 def _drop(

@@ -26,7 +26,7 @@ from .options import (
     guarded,
     opened,
 )
-from .printing import moment, print_json, print_table
+from .printing import moment, print_json, print_table, say
 
 app = typer.Typer(
     help="Submit jobs at the times of a cron expression",
@@ -80,7 +80,7 @@ def add(
             deadline=None if deadline is None else duration(deadline, "--deadline"),
             guard=Guard() if guard is None else guarded(guard),
         )
-    print_json({"name": name}) if as_json else typer.echo(f"scheduled {name}")
+    print_json({"name": name}) if as_json else say(f"scheduled {name}")
 
 
 @app.command("list")
@@ -110,7 +110,7 @@ def pause(
     """Let a schedule rest, until `schedule resume`."""
     with opened(store, namespace) as coordinator:
         coordinator.pause_schedule(name)
-    print_json({"name": name, "paused": True}) if as_json else typer.echo(f"paused {name}")
+    print_json({"name": name, "paused": True}) if as_json else say(f"paused {name}")
 
 
 @app.command()
@@ -120,7 +120,7 @@ def resume(
     """Let a paused schedule go on. Times that passed meanwhile are not made up for."""
     with opened(store, namespace) as coordinator:
         coordinator.resume_schedule(name)
-    print_json({"name": name, "paused": False}) if as_json else typer.echo(f"{name} goes on")
+    print_json({"name": name, "paused": False}) if as_json else say(f"{name} goes on")
 
 
 @app.command()
@@ -134,7 +134,7 @@ def run(
     """Submit a schedule's job now, beside those of its times. Prints its id."""
     with opened(store, namespace, checked_by) as coordinator:
         job = coordinator.run_schedule(name)
-    print_json({"id": job.id}) if as_json else typer.echo(job.id)
+    print_json({"id": job.id}) if as_json else say(job.id)
 
 
 @app.command()
@@ -144,4 +144,4 @@ def remove(
     """Remove a schedule. Jobs it submitted stay."""
     with opened(store, namespace) as coordinator:
         coordinator.unschedule(name)
-    print_json({"name": name, "removed": True}) if as_json else typer.echo(f"removed {name}")
+    print_json({"name": name, "removed": True}) if as_json else say(f"removed {name}")

@@ -15,7 +15,7 @@ from batonpass.coordinator.urls import namespace_of
 from batonpass.workers.logs import log_lines
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, missing_file, opened
-from .printing import print_json
+from .printing import print_json, say
 
 _PROXIES = "127.0.0.1,::1"
 
@@ -83,7 +83,7 @@ def _started(root: str, token: str, new: Path | None, as_json: bool, kept: str, 
         about = {"url": url, "page": page, "store": kept, "token": token or None, "new": new is not None}
         print_json(about, indent=None)
         return
-    typer.echo(f"serving {kept} on {url}" + (f", with the token {token}" if token else ""))
-    typer.echo(f"its page: {page}")
+    say(f"serving {kept} on {url}" + (f", with the token {token}" if token else ""))
+    say(f"its page: {page}")
     if new is not None:
-        typer.echo(f"the store {new} is new: start a worker on it, or use another --store or BATONPASS_URL")
+        say(f"the store {new} is new: start a worker on it, or use another --store or BATONPASS_URL")

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-import typer
-
 from batonpass.contracts.errors import BatonpassError
 
 from .failure import Halfway
-from .printing import print_json
+from .printing import print_json, say
 
 R = TypeVar("R")
 
@@ -32,6 +30,10 @@ def tell(about: Mapping[str, Any], lines: Iterable[str], stopped: BatonpassError
     """Print what was done. If an error stopped it, raise that afterwards: what was done before it has happened."""
     if stopped is not None and as_json:
         raise Halfway(stopped, about)
-    print_json(about) if as_json else typer.echo("\n".join(lines))
+    if as_json:
+        print_json(about)
+    else:
+        for line in lines:
+            say(line)
     if stopped is not None:
         raise stopped

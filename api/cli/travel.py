@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields
 from typing import Annotated, Any
 
@@ -29,7 +28,7 @@ from .options import (
     assignments,
     opened,
 )
-from .printing import print_json
+from .printing import print_json, say
 
 CheckpointId = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint's id: `timeline` lists them")]
 ThreadName = Annotated[str, typer.Argument(metavar="THREAD", help="A thread's name: by default its job's id")]
@@ -51,7 +50,7 @@ def restore(
         else:
             found = coordinator.restore(thread=thread, name=checkpoint, partial=partial)
     if found.damaged:
-        typer.echo(f"batonpass: left out, because damaged: {', '.join(found.damaged)}", err=True)
+        say(f"batonpass: left out, because damaged: {', '.join(found.damaged)}", err=True)
     print_json(checkpoint_described(found) if as_json else found.state)
 
 
@@ -69,7 +68,7 @@ def diff(
         print_json(found)
         return
     for line in found.lines():
-        typer.echo(typer.style(line, fg=_COLOURS[line[0]]) if sys.stdout.isatty() else line)
+        say(line, fg=_COLOURS[line[0]])
 
 
 def fork(
@@ -125,13 +124,13 @@ def fork(
         else:
             made = coordinator.fork(checkpoint, state=state, agent=agent, payload=given, **options).id
             _tell_lost(coordinator, made, agent)
-    print_json({"id": made}) if as_json else typer.echo(made)
+    print_json({"id": made}) if as_json else say(made)
 
 
 def _tell_lost(coordinator: SyncCoordinator, job_id: str, agent: str) -> None:
     first = next(coordinator.events(job=job_id), None)
     if first is not None and (lost := first.data.get("lost")):
-        typer.echo(f"batonpass: agent {agent} can't represent all of it, left out (by count): {lost}", err=True)
+        say(f"batonpass: agent {agent} can't represent all of it, left out (by count): {lost}", err=True)
 
 
 def rollback(
@@ -147,7 +146,7 @@ def rollback(
     """Go back to an earlier state of a thread. Nothing is deleted: later checkpoints stay as a branch."""
     with opened(store, namespace) as coordinator:
         made = coordinator.rollback(thread, to=to)
-    print_json({"id": made.id, "to": made.parent_id}) if as_json else typer.echo(made.id)
+    print_json({"id": made.id, "to": made.parent_id}) if as_json else say(made.id)
 
 
 def name(
@@ -160,7 +159,7 @@ def name(
     """Name a checkpoint. A named checkpoint is kept, whatever its ttl, and `prune` leaves it."""
     with opened(store, namespace) as coordinator:
         coordinator.name(checkpoint, name) if name else coordinator.unname(checkpoint)
-    print_json({"id": checkpoint, "name": name or None}) if as_json else typer.echo(f"{checkpoint} {name}".strip())
+    print_json({"id": checkpoint, "name": name or None}) if as_json else say(f"{checkpoint} {name}".strip())
 
 
 def copy(
@@ -174,7 +173,7 @@ def copy(
     with opened(store, namespace) as coordinator:
         count = coordinator.copy(thread, to=to)
     text = f"copied {count} checkpoint(s) of {thread} to {to}"
-    print_json({"thread": to, "copied": count}) if as_json else typer.echo(text)
+    print_json({"thread": to, "copied": count}) if as_json else say(text)
 
 
 def checkpoint_described(found: Checkpoint) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from batonpass.workers.single import alone
 from batonpass.workers.webhooks import Courier
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, Types, listed, opened
-from .printing import print_json, print_table
+from .printing import print_json, print_table, say
 
 app = typer.Typer(help="Send events to URLs", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The webhook's name")]
@@ -45,7 +45,7 @@ def add(
     if as_json:
         print_json({"name": name, "secret": made})
     else:
-        typer.echo(made)
+        say(made)
 
 
 @app.command("list")
@@ -71,7 +71,7 @@ def resume(
     """Resume a paused webhook at the event where it stopped."""
     with opened(store, namespace) as coordinator:
         coordinator.resume_webhook(name)
-    print_json({"name": name, "resumed": True}) if as_json else typer.echo(f"{name} goes on")
+    print_json({"name": name, "resumed": True}) if as_json else say(f"{name} goes on")
 
 
 @app.command()
@@ -81,7 +81,7 @@ def remove(
     """Remove a webhook."""
     with opened(store, namespace) as coordinator:
         coordinator.delete_webhook(name)
-    print_json({"name": name, "removed": True}) if as_json else typer.echo(f"removed {name}")
+    print_json({"name": name, "removed": True}) if as_json else say(f"removed {name}")
 
 
 @app.command()
