@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from pydantic_core import to_json
 
+from ..contracts.visible import visible, visible_json
 from ..coordinator.safety import UnsafeStore
 from .notes import About
 
@@ -32,7 +33,7 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return to_json(line).decode()
+        return visible_json(to_json(line).decode())
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -57,6 +58,11 @@ class _TextLines(logging.Formatter):
         place = f"[{written}] " if namespace != "default" else ""
         super().__init__(f"%(asctime)s %(levelname)-7s {place}%(message)s")
         self._second = (0, "")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Only a record begins at the start of a line. Its other lines, which an agent's error may have, are
+        indented."""
+        return "\n  ".join(map(visible, super().format(record).split("\n")))
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         second, words = self._second

@@ -6,6 +6,8 @@ import time
 
 import typer
 
+from batonpass.contracts.visible import visible
+
 WIDTH = 112
 TONES = {"triage": "cyan", "write": "yellow", "review": "magenta", "demo": "white", "bad": "red", "good": "green"}
 
@@ -24,17 +26,18 @@ class Screen:
 
     def say(self, who: str, text: str, *, tone: str = "") -> None:
         """One line of the story: when, who, what."""
+        text = visible(text)  # it may quote a log, or a model
         name = typer.style(f"{who:<7}", fg=TONES.get(who, "white"))
         self.raw(f"{self.seconds:6.1f}s  {name} {typer.style(text, fg=TONES[tone]) if tone else text}")
 
     def heading(self, text: str) -> None:
         """A line above a part."""
-        self.raw(f"\n{typer.style(text, bold=True)}")
+        self.raw(f"\n{typer.style(visible(text), bold=True)}")
 
     def row(self, text: str) -> None:
         """An indented line, cut to the width."""
         text = text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
-        self.raw(f"  {text}")
+        self.raw(f"  {visible(text)}")
 
     def raw(self, text: str) -> None:
         """A line as it is."""
