@@ -1,9 +1,11 @@
 """Codec: compresses, signs or encrypts what is stored, with keys that can be rotated.
 
-    stored = 2, kind, length of the key's name, name, then
+    stored = 2, kind, 128 + length of the key's name, name, the key's mark (4), then
              e: nonce (12), AES-GCM of the content        s: HMAC-SHA256 (32), content        c: content
+             (c has no key: 2, kind, 0. Before keys had marks, 128 was not added.)
     content = r and the bytes, or z and the bytes compressed by zstd
 
+A mark tells two keys apart that were given one name: what another key has protected is not damaged.
 Protected data is bound to its place (`about`): a record that was moved is refused like one that was changed.
 """
 
@@ -30,6 +32,7 @@ _DEMANDED = "as this codec demands: Codec(plain=True) or BATONPASS_ACCEPT_PLAIN=
 KeyName: TypeAlias = tuple[str, str]
 """A key: what it does ("encrypted" or "signed"; "plain" is of what has none), and its name."""
 PLAIN: KeyName = ("plain", "")
+_MARKED, _MARK_SIZE = 128, 4
 # Begins what stands in for unreadable bytes, followed by the reason. No stored format begins with it.
 UNREAD = b"\x00"
 # Smaller contents, or a gain of less than an eighth, are not worth the time to decompress.
@@ -43,7 +46,7 @@ class MissingKey(BadSetup):
 
 
 class Unproven(Corrupted):
-    """The data can't be opened, and this codec has not opened anything yet: its own key may be the wrong one."""
+    """The data can't be opened, and this codec has opened nothing like it yet: its own key may be the wrong one."""
 
 
 class Codec:
@@ -81,7 +84,10 @@ class Codec:
         self._ciphers = {name: _cipher(key) for name, key in self._keys.items()} if encrypt else {}
         self._zstd = _zstd() if compress else None
         self.plain = plain or not self._keys  # whether unprotected data is accepted
-        self._proven: set[bytes] = set()  # the kinds and names of keys that have opened something
+        self._reading = {(self._kind, name): key for name, key in self._keys.items()}
+        self._reading |= {(b"s", name): key for name, key in self._verifying.items()}
+        self._marks = {each: self._mac("mark", b"", "", key)[:_MARK_SIZE] for each, key in self._reading.items()}
+        self._opened: set[tuple[bytes, str, bytes]] = set()  # the keys that have opened something, with its mark
 
     @property
     def names(self) -> list[KeyName]:
@@ -100,15 +106,16 @@ class Codec:
         if self._zstd is not None and _LEAST <= len(data) <= _LARGEST:
             smaller = b"z" + self._zstd.ZstdCompressor(level=3).compress(data)
             content = smaller if len(smaller) < len(content) * 7 // 8 else content
+        if not self._keys:
+            return CODED + self._kind + b"\0" + content
         name = self._current.encode()
-        head = CODED + self._kind + bytes([len(name)]) + name
+        head = CODED + self._kind + bytes([_MARKED + len(name)]) + name
+        head += self._marks[self._kind, self._current]
         if self._kind == b"e":
             nonce = self._mac("nonce", content, about, self._keys[self._current])[:12]
             sealed: bytes = self._ciphers[self._current].encrypt(nonce, content, head + about.encode())
             return head + nonce + sealed
-        if self._kind == b"s":
-            return head + self._mac("sign", head + content, about, self._keys[self._current]) + content
-        return head + content
+        return head + self._mac("sign", head + content, about, self._keys[self._current]) + content
 
     def unwrap(self, data: bytes, about: str) -> bytes:
         """The bytes that `wrap` was given. `Corrupted` if these are not what it made for this place."""
@@ -116,23 +123,19 @@ class Codec:
             if not data or self.plain:
                 return data
             raise self._refused(about, f"is not protected, {_DEMANDED}")
-        kind, length = data[1:2], data[2] if len(data) > 2 else 0
-        head, rest, name = data[: 3 + length], data[3 + length :], data[3 : 3 + length].decode("ascii", "replace")
+        kind, name, mark, size = _begun(data)
+        head, rest = data[:size], data[size:]
         if kind == b"c":
             if not self.plain:
                 raise self._refused(about, f"is compressed and not protected, {_DEMANDED}")
             return _inflated(rest, about)
         if kind not in _USES:
             raise Corrupted(f"{about} is not what was stored")
-        keys = self._keys if kind == self._kind else self._verifying if kind == b"s" else {}
-        if name not in keys:
-            used, option, variable = _USES[kind]
-            why = f"{used} with the key {name!r}, which the codec was not given"
-            raise MissingKey(f"{about} is {why}: Codec({option}=...) or {variable} gives it")
-        content = (
-            self._decrypted(name, rest, head, about) if kind == b"e" else self._signed(keys[name], rest, head, about)
-        )
-        self._proven.add(head[1:])
+        known = (kind, name) in self._reading
+        if not known or mark not in (b"", self._marks[kind, name]):
+            raise _lacking(about, kind, name, known=known)
+        content = self._decrypted(name, rest, head, about) if kind == b"e" else self._signed(name, rest, head, about)
+        self._opened.add((kind, name, mark))
         return _inflated(content, about)
 
     def keyed(self, text: str) -> str:
@@ -154,17 +157,18 @@ class Codec:
             raise self._refused(about, "is not what was encrypted", head) from None
         return content
 
-    def _signed(self, key: bytes, rest: bytes, head: bytes, about: str) -> bytes:
+    def _signed(self, name: str, rest: bytes, head: bytes, about: str) -> bytes:
         content = rest[32:]
-        if not hmac.compare_digest(self._mac("sign", head + content, about, key), rest[:32]):
+        if not hmac.compare_digest(self._mac("sign", head + content, about, self._reading[b"s", name]), rest[:32]):
             raise self._refused(about, "is not what was signed", head)
         return content
 
     def _refused(self, about: str, why: str, head: bytes = b"") -> Corrupted:
-        """The error for what can't be opened. A key that has opened something is right; another may itself be wrong."""
-        if self._proven if not head else head[1:] in self._proven:
+        """The error for what can't be opened. A key whose mark it has is right. Without one, a key is right that has
+        opened something else without one; what this process writes has one, so that proves nothing."""
+        kind, name, mark, _ = _begun(head)
+        if mark or (kind, name, b"") in self._opened if name else self._opened:
             return Corrupted(f"{about} {why}")
-        name = head[3:].decode("ascii", "replace")
         mine = f", or the key {name!r} is another one here: it has opened nothing yet" if name else ""
         return Unproven(f"{about} {why}{mine}")
 
@@ -173,11 +177,30 @@ class Codec:
         return hmac.new(key, place + data, sha256).digest()
 
 
+def _begun(data: bytes) -> tuple[bytes, str, bytes, int]:
+    """How coded bytes begin: their kind, the key's name and mark ("" and b"" if there is none), and where that ends."""
+    length = data[2] if len(data) > 2 else 0
+    end = 3 + length % _MARKED
+    size = end + _MARK_SIZE if length >= _MARKED else end
+    return data[1:2], data[3:end].decode("ascii", "replace"), data[end:size], size
+
+
+def _lacking(about: str, kind: bytes, name: str, *, known: bool) -> MissingKey:
+    used, option, variable = _USES[kind]
+    key = (
+        f"another key {name!r} than the codec was given"
+        if known
+        else f"the key {name!r}, which the codec was not given"
+    )
+    return MissingKey(f"{about} is {used} with {key}: Codec({option}=...) or {variable} gives it")
+
+
 def key_of(data: bytes) -> KeyName | None:
     """The key with which these bytes were stored. None if there are none."""
     if data[:1] != CODED or data[1:2] not in _USES:
         return PLAIN if data else None
-    return _USES[data[1:2]][0], data[3 : 3 + data[2]].decode("ascii", "replace")
+    kind, name, *_ = _begun(data)
+    return _USES[kind][0], name
 
 
 _REASONS: dict[bytes, type[BatonpassError]] = {b"!": Corrupted, b"?": Unproven, b"k": MissingKey}

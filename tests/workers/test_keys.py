@@ -83,6 +83,7 @@ async def test_who_can_read_others_parks_what_is_damaged(store_url: str) -> None
     """The worker has the right key, so nothing is missing on its side: no worker can run this job."""
     app = _app([])
     forger = bp.Codec(encrypt={"new": b"x" * 32})
+    vars(forger)["_marks"] = vars(_KEY)["_marks"]  # it pretends to have our key, whose mark stands in the store
     async with (
         bp.connect(store_url, app=app, codec=_KEY) as ours,
         bp.connect(store_url, app=app, codec=forger) as other,
@@ -93,6 +94,21 @@ async def test_who_can_read_others_parks_what_is_damaged(store_url: str) -> None
         forged = await other.submit("a", Ask(text="y"), returns=Reply)
         with pytest.raises(bp.JobFailed, match=f"the envelope of job {forged.id} is not what was encrypted"):
             await ours.job(forged.id).result(timeout=DEADLINE)
+
+
+async def test_two_keys_by_one_name_harm_no_job(store_url: str) -> None:
+    """On one of two hosts, a new key was given an old one's name. Each host is sure of its own: it has read much."""
+    app = _app([])
+    async with (
+        bp.connect(store_url, app=app, codec=_KEY) as ours,
+        bp.connect(store_url, app=app, codec=_WITHOUT["another key by its name"]) as theirs,
+        app.worker(ours),
+        app.worker(theirs),
+    ):
+        for number in range(8):
+            for coordinator in (ours, theirs):
+                job = await coordinator.submit("a", Ask(text=str(number)), returns=Reply)
+                assert (await job.result(timeout=DEADLINE)).text == f"{number} at attempt 1"
 
 
 async def test_results_of_children_that_it_can_not_read_are_left_to_others(store_url: str) -> None:

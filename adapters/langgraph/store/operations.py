@@ -25,7 +25,7 @@ from ....contracts.understood import understood
 from ....coordinator.blobs import open_blob, seal_blob
 from ....coordinator.calls import Call, items
 from ....coordinator.calls.inputs import milliseconds, text
-from ....coordinator.coded.codec import Unproven
+from ....coordinator.coded.codec import MissingKey, Unproven
 from ....coordinator.items import OURS, ItemChange, ItemName, ItemRow
 from .filters import check_conditions, check_filter, common_prefix, meets, passes
 from .vectors import Embed, Vectors
@@ -211,21 +211,21 @@ def _ordered(op: SearchOp, end: int) -> Call[list[_Hit]]:
 
 
 def _passing(rows: Iterable[ItemRow], op: SearchOp) -> Iterator[_Hit]:
-    """The rows that pass the filter. Damaged ones are left out (reading them by name raises). `Unproven` if none could
-    be read, perhaps because of a wrong key: that must not look like an empty memory."""
-    unproven, read = list[Unproven](), False
+    """The rows that pass the filter. What can't be read is left out (reading it by name raises). If that is all, and
+    perhaps because of the key, this raises: it must not look like an empty memory."""
+    locked, read = list[MissingKey | Unproven](), False
     for row in rows:
         try:
             value = value_of(row, of=row.name.about)
-        except Corrupted as error:
+        except (MissingKey, Corrupted) as error:
             _log.warning("left out of a search: %s", error)
-            unproven += [error] if isinstance(error, Unproven) else []
+            locked += [error] if isinstance(error, MissingKey | Unproven) else []
             continue
         read = True
         if passes(value, op.filter):
             yield _Hit(row, value)
-    if unproven and not read:
-        raise unproven[0]
+    if locked and not read:
+        raise locked[0]
 
 
 @understood("{of}")
