@@ -63,6 +63,26 @@ def test_several_queues_in_order_each_with_its_own_lease(bench: Bench) -> None:
     ]
 
 
+@pytest.mark.one_partition
+def test_a_worker_may_serve_thousands_of_agents(bench: Bench) -> None:
+    """A script gives a command 8,000 arguments at most."""
+    queues = [(f"{n:032x}", MINUTE) for n in range(9000)] + [(new_target(agent).queue, MINUTE) for agent in "ab"]
+    first, paused = bench.submit("a"), bench.submit("b")
+    bench.do(c.PauseAgent("b"))
+
+    def claim(wanted: int) -> list[str]:
+        return [each.job.id for each in bench.do(c.Claim("w", tuple(queues), leases(wanted)))]
+
+    assert claim(5) == [first]
+    bench.clock.advance(2 * MINUTE)
+    bench.do(c.Reap())
+    later = bench.submit("a")
+    assert set(claim(5)) == {first, later}
+    bench.do(c.ResumeAgent("b"))
+    assert claim(5) == [paused]
+    assert claim(5) == []
+
+
 def test_a_queue_that_fills_the_wish_leaves_the_next_alone(bench: Bench) -> None:
     bench.submit("write")
     review = bench.submit("review")

@@ -25,21 +25,26 @@ local first_lease = 4 + 2 * queues
 local wanted = #ARGV - first_lease + 1
 local seen, taken, found, stale, left, stamp = {}, {}, 0, {}, {}, now_text()
 local now = tonumber(stamp)
--- Read the heads of all queues at once. (No other script uses XREAD, so that a user who may not claim is refused here.)
-local streams, heads, keys_ahead = {}, {}, {}
-for q = 1, queues do
-  streams[q], streams[queues + q], keys_ahead[q] = P .. 'q:' .. ARGV[2 + 2 * q], '0', P .. 'a:' .. ARGV[2 + 2 * q]
+-- Read the heads of all queues at once, or in portions: `unpack` takes a few thousand at most. (No other script uses
+-- XREAD, so that a user who may not claim is refused here.) The same calls say that none goes ahead and that no agent
+-- is paused, as mostly.
+local heads, any_ahead, any_paused, ahead_keys = {}, 0, false, { P .. 'paused' }
+for first = 1, queues, 1000 do
+  local streams, size = {}, math.min(1000, queues - first + 1)
+  for n = 1, size do
+    local queue = ARGV[2 * (first + n)]
+    streams[n], streams[size + n], ahead_keys[#ahead_keys + 1] = P .. 'q:' .. queue, '0', P .. 'a:' .. queue
+  end
+  any_ahead, ahead_keys = any_ahead + redis.call('EXISTS', unpack(ahead_keys)), {}
+  for _, head in ipairs(redis.call('XREAD', 'COUNT', wanted, 'STREAMS', unpack(streams)) or {}) do
+    heads[head[1]] = head[2]
+  end
 end
--- One call says that none goes ahead and that no agent is paused, as mostly.
-local any_ahead, any_paused = redis.call('EXISTS', P .. 'paused', unpack(keys_ahead)), false
 if any_ahead > 0 then
   any_paused = redis.call('EXISTS', P .. 'paused') == 1
   any_ahead = any_ahead - (any_paused and 1 or 0)
 end
 any_ahead = any_ahead > 0
-for _, head in ipairs(redis.call('XREAD', 'COUNT', wanted, 'STREAMS', unpack(streams)) or {}) do
-  heads[head[1]] = head[2]
-end
 
 -- The queues whose agent was looked up: whether it is paused. (All jobs of a queue are for one agent.)
 local halted = {}
@@ -89,7 +94,7 @@ end
 local cut_short, front = {}, {}
 for q = 1, queues do
   local queue, lease_ms = ARGV[2 + 2 * q], tonumber(ARGV[3 + 2 * q])
-  local entries, looked, asked = heads[streams[q]] or {}, 0, wanted
+  local entries, looked, asked = heads[P .. 'q:' .. queue] or {}, 0, wanted
   while any_ahead and found < wanted and looked < 500 and not halted[queue] do
     local ids = redis.call('ZRANGE', P .. 'a:' .. queue, looked, looked + wanted - found - 1)
     for _, id in ipairs(ids) do
@@ -195,8 +200,8 @@ if found < wanted then
       keys[#keys + 1] = P .. 'w:' .. queue
     end
   end
-  if keys[1] then
-    redis.call('DEL', unpack(keys))
+  for at = 1, #keys, 1000 do
+    redis.call('DEL', unpack(keys, at, math.min(at + 999, #keys)))
   end
   deliveries[#deliveries + 1] = due_in(now)
 end
