@@ -17,8 +17,16 @@ from .builtin_types import class_of
 def alike(one: Any, other: Any) -> bool:
     """Whether the two values can't be told apart."""
     kind = class_of(one)
-    if kind is not class_of(other):
+    if kind is not type(other):
         return False
+    if kind in _PLAIN:  # first, because these are most of what is compared
+        return bool(one == other)
+    if kind is dict:
+        return len(one) == len(other) and all(map(alike, one, other)) and all(map(alike, one.values(), other.values()))
+    if kind is list:
+        return len(one) == len(other) and all(map(alike, one, other))
+    if kind is float:
+        return repr(one) == repr(other)
     if issubclass(kind, BaseModel):
         return all(alike(getattr(one, name), getattr(other, name)) for name in _MODEL)
     if dataclasses.is_dataclass(kind):
@@ -36,6 +44,7 @@ def alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+_PLAIN = frozenset({str, int, bool, bytes, type(None)})
 _MODEL = ("__dict__", "__pydantic_extra__", "__pydantic_private__")
 
 
