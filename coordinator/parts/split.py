@@ -90,19 +90,29 @@ def _extends(body: Body, before: bytes) -> bool:
 
 
 def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], writer: Writer) -> Node:
-    """The base's state with some values changed and some appended to. Takes time for what is new, not for the rest."""
+    """The base's state with some values changed and some appended to. Takes time for what is new, not for the rest,
+    unless the state has many keys."""
     children: dict[Any, Node] = dict(children_of(base))
-    if not children and type(value(base)) is not dict:
-        kind = type(value(base)).__name__
-        raise BadSetup(f"changes= and append= need a dict to change, but the state is a {kind}")
-    if isinstance(base, Part):  # a dict of many keys, as a list of pairs
-        children.update({key: Inline(pack(item)) for key, item in value(base).items()})
+    if not children or len(children) > _WIDE:
+        state: Any = value(base)
+        if type(state) is not dict:
+            kind = type(state).__name__
+            raise BadSetup(f"changes= and append= need a dict to change, but the state is a {kind}")
+        if state:  # of many keys: to make a node of each would take several times as long as to save it all
+            return split(_merged(state, changes, append), base, writer, "state")
     for key, item in changes.items():
         children[key] = _child(key, item, children.get(key), writer, "state")
     for key, items in append.items():
         children[key] = _continued(items, children.get(key), writer, f"state[{key!r}]")
     amended = Branch(children)
     return amended if len(children) <= _WIDE else split(value(amended), base, writer, "state")
+
+
+def _merged(state: dict[Any, Any], changes: Mapping[str, Any], append: Mapping[str, Any]) -> dict[Any, Any]:
+    merged = {**state, **changes}
+    for key, items in append.items():
+        merged[key] = _joined(merged[key], items, f"state[{key!r}]") if key in merged else items
+    return merged
 
 
 def _continued(items: Any, base: Node | None, writer: Writer, path: str) -> Node:
@@ -112,13 +122,17 @@ def _continued(items: Any, base: Node | None, writer: Writer, path: str) -> Node
     if isinstance(base, Part) and _FLAT.get(kind) == base.kind and base.framed is writer.framed:
         count, data = appended(base.kind, items, path)
         return longer(base, data, base.count + count, writer)
-    before = value(base)
+    return _node(_joined(value(base), items, path), base, writer, path)
+
+
+def _joined(before: Any, items: Any, path: str) -> Any:
+    kind: type[Any] = items.__class__
     if (kind not in _FLAT and kind is not dict) or type(before) is not kind:
         known = type(before).__name__
         raise BadSetup(
             f"append= can't continue {path}, a {known}, with a {kind.__name__}: only list, dict and str can grow"
         )
-    return _node({**before, **items} if kind is dict else before + items, base, writer, path)
+    return {**before, **items} if kind is dict else before + items
 
 
 _FLAT: dict[type[Any], str] = {list: LIST, str: TEXT}

@@ -11,7 +11,9 @@ import pytest
 
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
+from batonpass.contracts.codec import pack
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.parts import split
 from batonpass.coordinator.parts.nodes import Base
 from batonpass.coordinator.parts.share import Sharing
 from batonpass.coordinator.snapshots import draft, open_row
@@ -155,6 +157,29 @@ def test_appending_is_the_same_as_saving_it_all(bench: Bench) -> None:
         made = run.save(append={"messages": new, "notes": note, "text": text})
         assert made.state == state
     assert run.restore(made.id).state == state
+
+
+def test_changing_one_of_many_keys_is_the_same_as_saving_it_all(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And takes no longer: each of the keys was packed alone."""
+    run = Thread(bench)
+    state: dict[Any, Any] = {f"k{number}": {"v": number} for number in range(2000)} | {7: "seven", "log": ["a"]}
+    run.save(state)
+    packed = list[str]()
+
+    def counted(value: object, *, path: str = "state") -> bytes:
+        packed.append(path)
+        return pack(value, path=path)
+
+    monkeypatch.setattr(split, "pack", counted)
+    made = run.save(changes={"k7": -1, "new": [1]}, append={"log": ["b"], "more": "x"})
+    assert packed == ["state"]
+    state |= {"k7": -1, "new": [1], "log": ["a", "b"], "more": "x"}
+    assert list(run.restore(made.id).state.items()) == list(state.items())
+    with pytest.raises(bp.BadSetup, match=r"append= can't continue state\['k7'\], a int, with a list"):
+        run.save(append={"k7": [1]})
+    with pytest.raises(bp.Unserializable, match=r"state\['k8'\]"):
+        run.save(changes={"k8": object()})
+    assert run.latest().id == made.id
 
 
 def test_appending_to_what_can_not_go_on_is_refused(bench: Bench) -> None:
