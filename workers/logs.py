@@ -32,7 +32,7 @@ class _JsonLines(logging.Formatter):
             **_fields(record),
         }
         if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
+            line["trace"] = record.exc_text or self.formatException(record.exc_info)
         return visible_json(to_json(line).decode())
 
 

@@ -41,6 +41,32 @@ async def test_an_errors_trace_begins_in_the_agent(
     assert (first, last) == (agent.__name__, "count")
 
 
+def too_much(ask: Ask) -> Reply:
+    raise ValueError("begins" + "." * 1_000_000 + "ends")
+
+
+def caused_by_too_much(ask: Ask) -> Reply:
+    try:
+        return too_much(ask)
+    except ValueError as error:
+        raise RuntimeError("no luck") from error
+
+
+@pytest.mark.parametrize("agent", [too_much, caused_by_too_much])
+async def test_of_a_very_long_error_the_start_and_the_end_are_logged(
+    agent: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As they are kept with the job."""
+    with pytest.raises(bp.JobFailed):
+        await only(agent, retries=1).run("a", Ask(), timeout=DEADLINE)
+    [told] = [record for record in caplog.records if record.exc_info]
+    trace = caplog.handler.format(told)
+    assert len(trace) < 100_000
+    assert "ValueError: begins" in trace
+    assert trace.endswith("...ends" if agent is too_much else "RuntimeError: no luck")
+    assert told.filename == "closing.py"
+
+
 async def test_a_cancel_is_no_warning(caplog: pytest.LogCaptureFixture, store_url: str) -> None:
     caplog.set_level(logging.INFO, "batonpass.worker")
     running = anyio.Event()

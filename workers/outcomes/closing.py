@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from traceback import format_exception
 from typing import Any
 
 from ...contracts.agent import Agent
@@ -28,11 +29,13 @@ from ...coordinator.store import Store
 from ..context.asking import asked_again
 from ..context.fan_out import counting
 from ..session import LeaseSession
-from .error_place import to_log
+from .error_place import Traced, to_log
 from .fallback import falling_back
-from .outcomes import ATTEMPTS_OVER, decisive, failing, lasting
+from .outcomes import ATTEMPTS_OVER, decisive, failing, lasting, shortened
 
 _log = logging.getLogger("batonpass.worker")
+# Characters of a traceback to log: it shows an error's whole text, which may be megabytes.
+_LONGEST_TRACE = 40_000
 
 
 class Closing:
@@ -146,6 +149,18 @@ def _tell(what: str, agent: Agent[Any] | None, error: BaseException) -> None:
         return
     try:
         with to_log(agent, error) as trace:
-            _log.error("%s", what, exc_info=trace)
+            text = "".join(format_exception(error)).rstrip("\n")
+            if len(text) <= _LONGEST_TRACE:
+                _log.error("%s", what, exc_info=trace)
+            else:
+                _tell_shortened(what, trace, text)
     except Exception:  # to format a traceback, Python reads more of the error than its text
         _log.error("%s (its traceback can't be shown)", what)
+
+
+def _tell_shortened(what: str, trace: Traced, text: str) -> None:
+    if _log.isEnabledFor(logging.ERROR):
+        file, line, *_ = _log.findCaller()
+        record = _log.makeRecord(_log.name, logging.ERROR, file, line, "%s", (what,), trace)
+        record.exc_text = shortened(text, _LONGEST_TRACE)  # which formatters take for its traceback
+        _log.handle(record)

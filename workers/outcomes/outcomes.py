@@ -188,10 +188,13 @@ def _told(agent: Agent[Any] | None, error: BaseException) -> str:
 
 def _writable(text: str) -> str:
     """An error's text in a form that can be stored. It may hold anything: half a surrogate pair (in a file name)
-    becomes an escape, and of a very long text only the start and the end are kept."""
-    if len(text) > _LONGEST:
-        text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
-    return text.encode("utf-8", "backslashreplace").decode()
+    becomes an escape."""
+    return shortened(text).encode("utf-8", "backslashreplace").decode()
+
+
+def shortened(text: str, most: int = _LONGEST) -> str:
+    """Of a very long text only the start and the end."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
 
 
 def lasting(error: BaseException) -> str | None:
