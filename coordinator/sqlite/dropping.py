@@ -1,14 +1,17 @@
 """Dropping: deletes a whole namespace in a SQLite file. Run again after an interruption, it ends the same.
 
-Jobs and threads are deleted one by one, by the operations that know what belongs to them: others can write meanwhile.
+Jobs and threads are deleted by the operations that know what belongs to them, a few at a time: others can write
+meanwhile.
 What is left after that has the namespace's name in each row.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 from ...contracts.errors import BadSetup, NotFound
 from ...contracts.job import ENDED
@@ -18,9 +21,10 @@ from ..store import host_clock
 from .file import open_file
 from .store import SqliteStore
 from .troubles import in_our_words
-from .waiting import patiently
+from .waiting import Courtesy, patiently
 
 _PAGE = 200
+_AT_ONCE, _EVENTS = 100, 1000  # how many jobs, and how many events, are deleted before others may write
 
 
 def drop(store: SqliteStore, progress: Callable[[str, int], None]) -> int:
@@ -31,6 +35,7 @@ def drop(store: SqliteStore, progress: Callable[[str, int], None]) -> int:
             patiently(lambda: _check_no_workers(connection, store))
             count = _jobs(store, progress)
             _threads(store)
+            _events(connection, store.namespace)
             patiently(lambda: _rows(connection, store.namespace))
         except sqlite3.Error as error:
             raise in_our_words(error, store.path) from error
@@ -66,19 +71,22 @@ def _check_no_workers(connection: sqlite3.Connection, store: SqliteStore) -> Non
 
 def _jobs(store: SqliteStore, progress: Callable[[str, int], None]) -> int:
     """Cancel what has not ended, then delete it: the newest first, so that children go before their parents."""
-    count = 0
-    while rows := store.call(c.ListJobs(_PAGE)):
-        for row in rows:
-            _end(store, row)
-            store.call(c.DeleteJob(row.id))
-            count += 1
+    count, courtesy = 0, Courtesy()
+    while rows := store.call(c.ListJobs(_AT_ONCE)):
+        began = time.monotonic()
+        for answer in store.write_all([command for row in rows for command in _ending(row)]):
+            if isinstance(answer, Exception):
+                raise answer
+        count += len(rows)
         progress("deleted", count)
+        time.sleep(courtesy.pause(began))
     return count
 
 
-def _end(store: SqliteStore, row: JobRow) -> None:
+def _ending(row: JobRow) -> Iterator[c.Command[Any]]:
     if row.state not in ENDED:
-        store.call(c.Cancel(row.id))
+        yield c.Cancel(row.id)
+    yield c.DeleteJob(row.id)
 
 
 def _threads(store: SqliteStore) -> None:
@@ -88,8 +96,19 @@ def _threads(store: SqliteStore) -> None:
                 pass
 
 
+def _events(connection: sqlite3.Connection, namespace: str) -> None:
+    """Mostly the most rows by far: some at a time, so that others can write meanwhile."""
+    some = "SELECT number FROM event WHERE namespace = ? ORDER BY number LIMIT ?"
+    query = f"DELETE FROM event WHERE namespace = ? AND number IN ({some})"
+    courtesy, left = Courtesy(), True
+    while left:
+        began = time.monotonic()
+        left = patiently(lambda: connection.execute(query, (namespace, namespace, _EVENTS))).rowcount > 0
+        time.sleep(courtesy.pause(began))
+
+
 def _rows(connection: sqlite3.Connection, namespace: str) -> None:
-    """What is left: events, declarations, items, groups, keys. In one transaction."""
+    """What is left: declarations, items, groups, keys. In one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         for table in _tables(connection):

@@ -90,7 +90,7 @@ class SqliteStore:
         self._bell = _BELLS.setdefault(self.path, Bell())
         self._watchers = PerLoop(self._new_watcher, FileWatcher.aclose)
         self._reader = BatchThread(self._read_all)
-        self._writer = BatchThread(self._write_all)
+        self._writer = BatchThread(self.write_all)
         self._syncer = BatchThread(self._sync_all)
 
     def _connect(self) -> sqlite3.Connection:
@@ -147,7 +147,8 @@ class SqliteStore:
         except Exception as error:
             return error
 
-    def _write_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
+    def write_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
+        """Carry writes out in order, some dozens in a transaction. Errors are among the answers."""
         self._there.check()
         done = self._commits.write_all(commands, [_is_soon(command) for command in commands])
         answers = [self._in_our_words(each) if isinstance(each, Exception) else each[0] for each in done]

@@ -15,6 +15,9 @@ import batonpass as bp
 from batonpass.contracts.errors import Unreachable
 from batonpass.coordinator.dropping import drop_namespace
 from batonpass.coordinator.redis.moving.side import Side
+from batonpass.coordinator.sqlite import dropping
+from batonpass.coordinator.sqlite.file import open_file
+from batonpass.coordinator.sqlite.wal import WalKeeper
 
 from ..harness.cluster import Cluster
 from ..harness.waiting import wait_until
@@ -73,6 +76,28 @@ def test_nothing_stays_in_a_file(
     assert again.complaint.startswith("there is no namespace 'default'")
     with bp.connect(sqlite_url, namespace="other", app=app) as other:
         assert other.job(job.id).info().state == "submitted"
+
+
+def test_jobs_go_together_and_events_in_portions(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction for each job took minutes, and one for all events kept the other namespaces waiting."""
+    with bp.connect(sqlite_url, app=app) as coordinator:
+        coordinator.declare(app)
+        for _ in range(60):
+            coordinator.submit("a", Ask())
+    commits, said = list[int](), list[str]()
+
+    def opened(path: str) -> sqlite3.Connection:
+        connection = open_file(path)
+        connection.set_trace_callback(said.append)
+        return connection
+
+    monkeypatch.setattr(WalKeeper, "look", lambda *_: commits.append(1))
+    monkeypatch.setattr(dropping, "open_file", opened)
+    monkeypatch.setattr(dropping, "_EVENTS", 50)
+    assert drop_namespace(sqlite_url, "default", lambda *_: None) == 60
+    assert len(commits) < 10
+    assert len([each for each in said if each.startswith("DELETE FROM event WHERE")]) > 120 / 50
+    assert rows(sqlite_url) == {}
 
 
 def test_nothing_stays_on_a_server(
