@@ -44,7 +44,8 @@ def page(
     whose, (first, end) = name_wanted(agent), span(since, until)
     count(limit, "limit")
     found: list[JobInfo] = []
-    top, at, last = 0, 0, checked(before) if before else ""
+    top, last = 0, checked(before) if before else ""
+    at = 0 if last or until is None else end  # so that all later ones need not be read
     while len(found) < limit:
         rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True, at=at)
         wanted = (row for row in rows if whose in (None, row.agent) and reason in (None, row.reason))

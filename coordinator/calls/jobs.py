@@ -262,10 +262,11 @@ def page(
             raise BadSetup("key= finds the job that was submitted to agent= with it: give both, and no other filter")
         return (yield from marked((yield from _of_key(whose, key))[:limit]))
     found: list[JobInfo] = []
-    at, last = 0, checked(before) if before else ""
+    last = checked(before) if before else ""
     if thread is not None and last and (yield from look(last)).thread != text(thread, "thread"):
         raise BadSetup(f"job {last} is not on thread {thread!r}: before= must be a job that this list has")
     first, end = span(since, until)
+    at = 0 if last or until is None else end  # so that all later jobs need not be read
     if parent is not None:
         first = max(first, (yield from look(parent)).created)  # its children came later
     while len(found) < limit:

@@ -361,7 +361,7 @@ class ListJobs(Command[list[JobRow]]):
     """A page of jobs, newest first, those before the job `before`. `dead`: only failed ones, the last to fail first.
 
     With `at` (when `before` was created, or failed, as it was read), the page begins below that place, even if the job
-    has moved or is gone.
+    has moved or is gone; without `before`, below all jobs of that time.
 
     With a `state` or an `agent`, others may be left out, and an empty page is the last one. A page may still have
     others, which are to be skipped: that is how a store that looks at some jobs at a time shows how far it came.

@@ -77,7 +77,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         def place(row: JobRow) -> tuple[int, str]:
             return (row.updated if dead else row.created), row.id
 
-        found = (row for row in self._jobs.values() if not below[1] or place(row) < below)
+        found = (row for row in self._jobs.values() if not below[0] or place(row) < below)
         return sorted(found, key=place, reverse=True)
 
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:

@@ -58,16 +58,16 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
 
     def jobs(self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool) -> list[JobRow]:
         which, at = ("state = 'failed'", "updated") if dead else ("1", "created")
-        asked = {f"({at}, id) < (?, ?)": below if below[1] else (), "state = ?": [state], "agent = ?": [agent]}
+        asked = {f"({at}, id) < (?, ?)": below if below[0] else (), "state = ?": [state], "agent = ?": [agent]}
         asked = {condition: values for condition, values in asked.items() if any(values)}
         values = [value for each in asked.values() for value in each]
         page = f"ORDER BY {at} DESC, id DESC LIMIT ?"
         return self._jobs_where(f"{' AND '.join([which, *asked])} {page}", *values, limit)
 
     def newest_on(self, thread: str, limit: int, below: tuple[int, str]) -> list[JobRow]:
-        older = "(created, id) < (?, ?) AND " if below[1] else ""
+        older = "(created, id) < (?, ?) AND " if below[0] else ""
         page = f"{older}thread = ? ORDER BY +created DESC, id DESC LIMIT ?"
-        return self._jobs_where(page, *(below if below[1] else ()), thread, limit)
+        return self._jobs_where(page, *(below if below[0] else ()), thread, limit)
 
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
         behind = "state = 'input_required' AND (asked, id) > (?, ?) ORDER BY asked, id LIMIT ?"

@@ -7,8 +7,10 @@ from typing import Any
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.calls import dead, jobs
 from batonpass.coordinator.calls.jobs import _PAGE
-from tests.harness.bench import Bench
+from batonpass.coordinator.snapshots import from_ms
+from tests.harness.bench import MINUTE, Bench
 from tests.harness.children import Family
 
 
@@ -34,6 +36,32 @@ def test_jobs_of_one_millisecond_are_each_on_one_page(bench: Bench) -> None:
     while more := page(bench, 3, found[-1]):
         found += more
     assert (len(found), set(found)) == (7, jobs)
+
+
+def test_a_list_up_to_a_time_begins_there(bench: Bench) -> None:
+    """All that came later were read, page by page, and left out."""
+
+    def failed() -> str:
+        fence = bench.start(thread="one")
+        bench.do(c.Fail(fence, "boom", "failed", None))
+        bench.clock.advance(1)
+        return fence.job_id
+
+    old = [failed() for _ in range(3)][::-1]
+    end = bench.clock.now
+    new = [failed() for _ in range(3)][::-1]
+    until = from_ms(end)
+    for call in (jobs.page(None, None, 50, until=until), dead.page(None, None, 50, until=until)):
+        assert [row.id for row in bench.do(next(call))] == old
+    on_thread = jobs.page(None, None, 50, thread="one", until=until)
+    assert [row.id for row in bench.do(next(on_thread))] == old
+    assert bench.do(c.JobsOn("one", at=1)) == bench.do(c.ListJobs(at=1)) == []
+    face = bench.face()
+    for listed in (face.jobs, face.dead_letters):
+        assert [info.id for info in bench.run(listed(until=until))] == old
+        assert [info.id for info in bench.run(listed(until=from_ms(bench.clock.now + MINUTE)))] == new + old
+        assert [info.id for info in bench.run(listed(until=until, before=new[1]))] == old
+        assert [info.id for info in bench.run(listed(until=until, before=old[0]))] == old[1:]
 
 
 def test_rows_are_the_jobs(bench: Bench) -> None:

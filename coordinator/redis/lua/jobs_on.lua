@@ -1,6 +1,6 @@
 -- A page of a thread's jobs, newest first.
 -- KEYS prefix
--- ARGV thread digest, thread, limit, job to start below or '', its time when it was read or '0'
+-- ARGV thread digest, thread, limit, job to start below or '', its time when it was read, or only a time, or '0'
 -- Returns {'+', job's fields ...}, {'!no_job', job}
 --@ uses listing own
 local key, limit, before = P .. 'y:' .. ARGV[1], tonumber(ARGV[3]), ARGV[4]
@@ -16,6 +16,10 @@ elseif before ~= '' then
     return refuse('no_job', before)
   end
   first = rank + 1
+end
+local created = own and before == '' and redis.call('HGET', P .. 'j:' .. own, 'created')
+if created and tonumber(ARGV[5]) > 0 and tonumber(created) >= tonumber(ARGV[5]) then
+  own = nil
 end
 local ids = redis.call('ZREVRANGE', key, first, first + limit - 1)
 if own and #ids < limit then
