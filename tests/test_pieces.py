@@ -87,6 +87,10 @@ _GROWING: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         {f"key {number}": {"of": [text]} for number, text in enumerate(_SAID)},
         lambda held: held["key 7"]["of"].append(_text()),
     ),
+    "many small items": (
+        [{"id": number, "name": f"n{number}", "ok": True} for number in range(3000)],
+        lambda held: held[1500].update(id=_CHANCE.randrange(9**9)),
+    ),
     "packed by others": (
         bytearray(msgpack.packb({"title": "t", "said": _SAID})),
         lambda held: held.__setitem__(slice(None), _longer(bytes(held))),
@@ -140,8 +144,31 @@ def test_what_has_changed_in_many_places_is_written_anew_now_and_then(kind: str)
     assert sum(sizes[1:]) < 8 * sizes[0]
 
 
+@pytest.mark.parametrize("width", range(1, 40))
+def test_many_small_items_of_any_width(width: int) -> None:
+    """They are taken together, some at a time, and there is no item in which all of these are."""
+    held: list[Any] = [{"id": number, "name": "n" * (width + number % 3), "ok": True} for number in range(2000)]
+    held[700] = {"large": [{"text": "x" * 600}] * 3}
+    logs, base = Logs(), None
+    for change in ({}, {"id": 7}, {"name": "other"}, {"more": "m" * 700}, {"more": "m" * 700 + "n"}):
+        held = copy.deepcopy(held)
+        held[1000].update(change)
+        held[700]["large"][1].update(change)
+        made = save({"held": held, "tuple": tuple(held)}, base)
+        logs.take(made)
+        assert value(made.nodes.state) == {"held": held, "tuple": tuple(held)}
+        base = made.nodes
+
+
 _TEXTS = st.builds(lambda seed, length: words(random.Random(seed), length), st.integers(0, 30), st.integers(1, 3000))
-_LEAVES = st.none() | st.integers() | _TEXTS | st.binary(max_size=2000) | st.lists(st.integers(0, 9), max_size=2000)
+_MANY = st.builds(
+    lambda seed, count: [{"of": words(random.Random(seed + at), 1 + (seed + at) % 30)} for at in range(count)],
+    st.integers(0, 9),
+    st.integers(900, 1500),
+)
+_LEAVES = (
+    st.none() | st.integers() | _TEXTS | st.binary(max_size=2000) | st.lists(st.integers(0, 9), max_size=2000) | _MANY
+)
 _VALUES = st.recursive(
     _LEAVES,
     lambda inner: (

@@ -33,11 +33,16 @@ Container: TypeAlias = tuple[int, ...]
 
 
 class Piece(NamedTuple):
-    """Bytes of a body, and the container that they are an item of."""
+    """Bytes of a body, and the container that they are an item of. Not `single`: several small items of it."""
 
     first: int
     last: int
     within: Container
+    single: bool = True
+
+    def placed(self, at: int) -> Match:
+        """The piece, with its place in the base."""
+        return Match(self.first, self.last, self.within, at)
 
 
 class Match(NamedTuple):
@@ -96,7 +101,7 @@ class _Matching:
             else:
                 at = self._place(piece, follows, places)
                 used.add(at)
-                yield piece if at < 0 and _is_large(piece) else Match(*piece, at)
+                yield piece if at < 0 and _is_large(piece) else piece.placed(at)
             follows = at + piece.last - piece.first if at >= 0 else -1
 
     def _place(self, piece: Piece, follows: int, places: dict[Any, int]) -> int:
@@ -111,7 +116,7 @@ class _Matching:
         for piece in old:
             start, inner = self._inside(self._base, piece)
             if not inner:
-                self._texts.setdefault(self._base[start : start + _BEGINS], Piece(start, *piece[1:]))
+                self._texts.setdefault(self._base[start : start + _BEGINS], piece._replace(first=start))
             yield from inner
 
     def _opened(self, piece: Piece | Match, least: int) -> Iterator[Piece | Match]:
@@ -120,7 +125,7 @@ class _Matching:
             yield piece
             return
         if not _is_large(piece, least):
-            yield Match(*piece, -1)
+            yield piece.placed(-1)
             return
         start, inner = self._inside(self._data, piece)
         yield Match(piece.first, start, piece.within, -1)
@@ -128,10 +133,10 @@ class _Matching:
 
     def _compared(self, text: Piece) -> Iterator[Match]:
         """A text, with what is equal at both ends of one in the base."""
-        first, last, within = text
+        first, last, within, _ = text
         known = self._texts.get(self._data[first : first + _BEGINS])
         if known is None:
-            yield Match(*text, -1)
+            yield text.placed(-1)
             return
         most = min(last - first, known.last - known.first)
         same = _equal(self._data, first, self._base, known.first, most)
@@ -159,24 +164,27 @@ class _Matching:
         smaller than the `least` size on average."""
         size = piece.last - first
         ends = _ends(memoryview(body)[first : piece.last], 1 + size // least)
-        if not ends or ends[-1] != size:
+        if not ends or ends[-1] != size or (kind == DICT and len(ends) % 2):
             return []
         if kind == DICT:  # a small value stays with its key
             behind = [*ends[1:], size]
             ends = [end for at, end in enumerate(ends) if at % 2 or behind[at] - end >= _LEAST_INSIDE]
-        if len(ends) > _MANY and size < len(ends) * _SMALL:
-            ends = _together(body, first, ends)
         within = (*piece.within, next(self._numbers))
-        return [Piece(first + at, first + end, within) for at, end in zip([0, *ends], ends, strict=False)]
+        many = len(ends) > _MANY and size < len(ends) * _SMALL
+        cuts = _together(body, first, ends) if many else [(end, True) for end in ends]
+        befores = [0, *[end for end, _ in cuts]]
+        return [
+            Piece(first + at, first + end, within, single) for at, (end, single) in zip(befores, cuts, strict=False)
+        ]
 
 
 def _is_large(piece: Piece, least: int = 0) -> bool:
-    return piece.last - piece.first >= max(least, _LEAST_INSIDE)
+    return piece.single and piece.last - piece.first >= max(least, _LEAST_INSIDE)
 
 
 def _key(body: bytes, piece: Piece) -> Any:
     """What equal pieces have in common. Those of which it does not tell all have to be compared."""
-    first, last, _ = piece
+    first, last = piece[:2]
     if last - first <= 2 * _ENDS:
         return body[first:last]
     return last - first, body[first : first + _ENDS], body[last - _ENDS : last]
@@ -196,16 +204,19 @@ def _ends(body: memoryview, most: int) -> list[int]:
     return []
 
 
-def _together(body: bytes, first: int, ends: Sequence[int]) -> list[int]:
+def _together(body: bytes, first: int, ends: Sequence[int]) -> list[tuple[int, bool]]:
     """Where some small items end that are taken together: where depends on the items themselves, so that what is behind
-    a change is cut in the same places."""
-    found, at, before = list[int](), 0, 0
+    a change is cut in the same places. And large ones, which stay single."""
+    found, at, before = list[tuple[int, bool]](), 0, 0
     for end in ends:
-        if (body[first + end - 1] + end - before) % 16 == 0 or end - at >= _LEAST_INSIDE:
-            found.append(end)
+        if end - before >= _LEAST_INSIDE:
+            found += [(before, False), (end, True)] if before > at else [(end, True)]
+            at = end
+        elif (body[first + end - 1] + end - before) % 16 == 0 or end - at >= _LEAST_INSIDE:
+            found.append((end, False))
             at = end
         before = end
-    return found if found and found[-1] == ends[-1] else [*found, ends[-1]]
+    return found if at == before else [*found, (before, False)]
 
 
 def _equal(one: bytes, at: int, other: bytes, there: int, most: int) -> int:

@@ -103,7 +103,7 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     data = body.packed[body.start :]
     runs = runs_of(matches(body.kind, data, base.body[: base.length - base.tail]))
     kept = [run for run in runs if run.at >= 0]
-    if not kept:
+    if not kept or sum(run.last - run.first for run in runs) != len(data):  # else what is left out would be lost
         return None
     end = kept[-1].last  # behind it, all is new
     tail = len(data) - end if runs[len(kept) - 1] is kept[-1] and writer.keeps(len(data) - end) else 0
