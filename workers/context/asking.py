@@ -124,7 +124,8 @@ def asking(
     questions are counted.
     """
     if key is None:
-        full, digest = yield from counted(steps, "ask", question, _earlier(steps, session))
+        over, again = _earlier(steps, session), _recorded(session, _AGAIN)
+        full, digest = yield from counted(steps, "ask", question, again | over, optional=again.keys() - over)
         recorded = steps.recorded(full)
     else:
         full, digest, recorded = steps.begin("ask", key, question)
@@ -157,13 +158,20 @@ def _is_over(session: LeaseSession) -> bool:
 def _earlier(steps: Steps, session: LeaseSession) -> dict[str, bytes | None]:
     """The counted questions that are over."""
     found = {full: digest for full, digest in steps.digests().items() if is_counted(full, "ask")}
-    for key, digest in session.journal.items():
-        kind, slash, full = key.partition("/")
-        if digest and kind + slash in (_PREFIX, _AGAIN) and is_counted(full, "ask"):
-            found[full] = digest if isinstance(digest, bytes) else None
+    found |= _recorded(session, _PREFIX)
     if steps.asking and _is_over(session) and is_counted(steps.asking[0], "ask"):
         found.setdefault(*steps.asking)
     return found
+
+
+def _recorded(session: LeaseSession, prefix: str) -> dict[str, bytes | None]:
+    """The counted questions that nobody has answered: with `_AGAIN` those that may read otherwise when they are asked
+    again, so that others need not wait for them."""
+    return {
+        full: digest if isinstance(digest, bytes) else None
+        for key, digest in session.journal.items()
+        if digest and key.startswith(prefix) and is_counted(full := key.removeprefix(prefix), "ask")
+    }
 
 
 def _keeping(steps: Steps, session: LeaseSession) -> Generator[Act, Any, None]:
@@ -176,10 +184,11 @@ def _keeping(steps: Steps, session: LeaseSession) -> Generator[Act, Any, None]:
             yield Record({_PREFIX + full: digest or True, _AGAIN + full: None})
 
 
-def asked_again(key: str) -> dict[str, Any]:
-    """What is recorded so that a redrive asks the question with this key (of `Unanswered`) again, even if it reads
-    otherwise then. Older releases ask what has no record at all."""
-    return {_PREFIX + key.removeprefix(_AGAIN): None, key: True}
+def asked_again(session: LeaseSession, key: str) -> dict[str, Any]:
+    """What is recorded so that a redrive asks the question with this key (of `Unanswered`) again. Older releases ask
+    what has no record at all."""
+    before = _PREFIX + key.removeprefix(_AGAIN)
+    return {before: None, key: session.journal.get(before) or True}
 
 
 def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:

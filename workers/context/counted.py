@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -37,12 +37,17 @@ class Later:
 
 
 def counted(
-    steps: Steps, name: str, arguments: object, earlier: Mapping[str, bytes | None]
+    steps: Steps,
+    name: str,
+    arguments: object,
+    earlier: Mapping[str, bytes | None],
+    *,
+    optional: Container[str] = (),
 ) -> Generator[Later, Any, tuple[str, bytes]]:
     """Enter a call. Returns its key and its arguments' digest.
 
-    `earlier` are the calls of this name that have an outcome, with their digests (None: any). Raises `StepMismatch` if
-    one of them is not made again before a new one is made.
+    `earlier` are the calls of this name that are known, with their digests (None: any). Raises `StepMismatch` if one of
+    them is not made again before a new one is made, unless it is `optional`, because it has no outcome.
     """
     digest = steps.digest(name, arguments)
     older = cache(lambda: older_digests(arguments))  # costs more than the rest, and is rarely needed
@@ -53,6 +58,7 @@ def counted(
         steps.check()
         left = _left(steps, earlier)
         full = _repeated(left, earlier, digest, older)
+        left = [each for each in left if each not in optional]
         if full is None and (not left or steps.pause is not None):
             full = f"{name}#{len(earlier)}" if earlier else name
         if full is not None:

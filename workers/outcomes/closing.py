@@ -77,7 +77,7 @@ class Closing:
             await session.aflush()
             if came_of is not None and came_of.key:
                 with suppress(OverBudget):  # raised after the write
-                    await session.arecord(_again(came_of))
+                    await session.arecord(_again(session, came_of))
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except Fenced as lost:
@@ -128,9 +128,9 @@ def _came_of(error: BaseException, command: Fail) -> Unanswered | ChildrenFailed
     return next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
 
 
-def _again(error: Unanswered | ChildrenFailed) -> dict[str, Any]:
+def _again(session: LeaseSession, error: Unanswered | ChildrenFailed) -> dict[str, Any]:
     """What is recorded so that a redrive asks again, or makes the children again that failed."""
-    return asked_again(error.key) if isinstance(error, Unanswered) else {error.key: True}
+    return asked_again(session, error.key) if isinstance(error, Unanswered) else {error.key: True}
 
 
 def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> tuple[BaseException, Fail]:
