@@ -28,6 +28,7 @@ from .parts.stored import (
     ROOTS,
     STATE,
     StoredPart,
+    closed_in,
     describe,
     node_of,
     put_in,
@@ -83,6 +84,8 @@ def draft(
         base = None
     state, native = _nodes(snapshot, base, writer)
     entries, spans = describe(state, native) if _has_parts(state) or _has_parts(native) else _NO_PARTS
+    if entries and (closed := closed_in(state, native)):
+        more = {**(more or {}), "closed": closed}
     held = FORMAT + skeleton(state)
     held_native = FORMAT + skeleton(native) if native else b""
     about = _header(snapshot, [thread, job, hop, agent], held, held_native, entries, more)
@@ -307,7 +310,8 @@ def open_row(row: CheckpointRow) -> Opened:
         roots.append(unpack_rest(body_of(row, data), unfit) if data and intact else None)
         if not intact:
             failed.append((name, (data,)))
-    read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies, roots)) if entries else []
+    closed = header[10].get("closed", ()) if len(header) > 10 else ()
+    read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies, roots, closed)) if entries else []
     failed += [(part.name, part.found) for part in read if part.part is None]
     locked = {name: why for name, found in failed if (why := missing_key(found))}
     damaged = [name for name, _ in failed if name not in locked]

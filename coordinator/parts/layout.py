@@ -66,7 +66,7 @@ class Layout:
     ends: dict[str, int]
     new_log: Callable[[], str]
     spans: list[Span] = field(default_factory=list[Span])
-    appends: dict[str, Append] = field(default_factory=dict[str, Append])
+    _new: dict[str, tuple[int, list[bytes]]] = field(default_factory=dict[str, tuple[int, list[bytes]]])
 
     def fill(self, runs: Sequence[Run], *, apart: bool) -> None:
         """Lay all pieces out. Unless `apart`, all that is new goes into one log."""
@@ -92,14 +92,18 @@ class Layout:
 
     def _rest(self, taken: set[str]) -> str:
         """The log for what does not grow in its place."""
-        return next((log for log in self.ends if log not in taken and log not in self.appends), "") or self.new_log()
+        return next((log for log in self.ends if log not in taken and log not in self._new), "") or self.new_log()
 
     def _append(self, log: str, run: Run) -> None:
         at = self.ends.get(log, 0)
-        before = self.appends.get(log, Append(log, at, b""))
-        self.appends[log] = before._replace(data=before.data + self.data[run.first : run.last])
+        self._new.setdefault(log, (at, []))[1].append(self.data[run.first : run.last])
         self.ends[log] = at + run.last - run.first
         self.spans.append(Span(log, at, self.ends[log]))
+
+    @property
+    def appends(self) -> list[Append]:
+        """What is appended, each log's in one piece."""
+        return [Append(log, at, b"".join(pieces)) for log, (at, pieces) in self._new.items()]
 
     def closed(self) -> frozenset[str]:
         """The logs that don't end where the body's last span in them does, as far as is known."""
@@ -110,8 +114,9 @@ class Layout:
 
 
 def _growing(runs: Sequence[Run]) -> Iterator[int]:
-    """Which new pieces are at the end of their container, behind what the base has of it."""
+    """Which new pieces are at the end of their container, behind what the base has of it. (Behind the outermost one
+    there is nothing else.)"""
     for number, run in enumerate(runs):
-        before, behind = runs[max(number - 1, 0)], runs[number + 1 : number + 2]
-        if run.at < 0 <= before.at and before.ends == run.begins and run.ends not in {each.begins for each in behind}:
+        before, behind = runs[max(number - 1, 0)], {each.begins for each in runs[number + 1 : number + 2]}
+        if run.at < 0 <= before.at and before.ends == run.begins not in behind and len(run.begins) > 1:
             yield number

@@ -101,7 +101,7 @@ class Part:
         at = self.buffer.find(wanted, 0, self.length - self.tail)
         return list(cut(self.spans, at, at + len(wanted))) if at >= 0 else []
 
-    def grown(self, data: bytes, count: int, spans: list[Span], tail: int = 0) -> Part:
+    def grown(self, data: bytes, count: int, spans: list[Span], closed: frozenset[str], tail: int = 0) -> Part:
         """A longer part, of which the last `tail` bytes are in no log. They share the buffer, so that each byte is in
         memory once, however many parts there are."""
         hashed = self.hash.copy()
@@ -115,7 +115,7 @@ class Part:
             except BufferError:  # another thread is reading it
                 buffer = bytearray(buffer[: self.length]) + data
         length = self.length + len(data)
-        return Part(self.kind, count, spans, buffer, length, hashed, not tail, self.framed, tail, self.closed)
+        return Part(self.kind, count, spans, buffer, length, hashed, not tail, self.framed, tail, closed)
 
 
 @dataclass(slots=True)

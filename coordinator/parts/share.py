@@ -95,24 +95,26 @@ def longer(base: Part, data: bytes, count: int, writer: Writer) -> Part:
     if not new:
         return base
     if writer.keeps(len(new)):
-        return base.grown(data, count, base.spans, len(new))
-    return base.grown(data, count, joined([*base.spans, writer.append(new, base)]))
+        return base.grown(data, count, base.spans, base.closed, len(new))
+    closed = frozenset(span.log for span in base.spans if span.log not in writer.ends(base))
+    return base.grown(data, count, joined([*base.spans, writer.append(new, base)]), closed)
 
 
 def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     data = body.packed[body.start :]
     runs = runs_of(matches(body.kind, data, base.body[: base.length - base.tail]))
     kept = [run for run in runs if run.at >= 0]
-    if not kept or sum(run.last - run.first for run in runs) != len(data):  # else what is left out would be lost
-        return None
+    most = max(_FEW, len(data) // _PIECE)
+    if not 0 < len(kept) <= most or sum(run.last - run.first for run in runs) != len(data):
+        return None  # what is left out would be lost
     end = kept[-1].last  # behind it, all is new
     tail = len(data) - end if runs[len(kept) - 1] is kept[-1] and writer.keeps(len(data) - end) else 0
     layout = Layout(data, base.spans, writer.ends(base), writer.new_log)
     layout.fill(kept if tail else runs, apart=not writer.owns)
     spans = joined(layout.spans)
-    if len(spans) > max(_FEW, len(data) // _PIECE) or len({span.log for span in spans}) > MOST_LOGS:
+    if len(spans) > most or len({span.log for span in spans}) > MOST_LOGS:
         return None
-    for append in layout.appends.values():
+    for append in layout.appends:
         writer.add(*append)
     hashed = xxh3_128(data)
     return Part(body.kind, body.count, spans, data, len(data), hashed, not tail, tail=tail, closed=layout.closed())

@@ -95,7 +95,7 @@ def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], wri
     children: dict[Any, Node] = dict(children_of(base))
     if not children or len(children) > _WIDE:
         state: Any = value(base)
-        if not isinstance(cast("object", state), dict):
+        if cast("object", state).__class__ is not dict:
             kind = type(state).__name__
             raise BadSetup(f"changes= and append= need a dict to change, but the state is a {kind}")
         if state:  # of many keys: to make a node of each would take several times as long as to save it all

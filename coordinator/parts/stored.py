@@ -45,13 +45,27 @@ def describe(state: Node, native: Node | None) -> tuple[list[Any], list[Span]]:
     return entries, spans
 
 
+def closed_in(state: Node, native: Node | None) -> list[list[int]]:
+    """The parts that have closed logs, by their numbers, each with the numbers of spans in these."""
+    found: list[list[int]] = []
+    for number, part in enumerate(part for node in (state, native) for _, part in parts(node)):
+        firsts = {span.log: at for at, span in reversed([*enumerate(part.spans)]) if span.log in part.closed}
+        found += [[number, *sorted(firsts.values())]] if firsts else []
+    return found
+
+
 def read_parts(
-    entries: Sequence[Any], spans: Sequence[Span], bodies: Sequence[bytes], roots: list[Any]
+    entries: Sequence[Any],
+    spans: Sequence[Span],
+    bodies: Sequence[bytes],
+    roots: list[Any],
+    closed: Sequence[Sequence[int]] = (),
 ) -> Iterator[StoredPart]:
     """The parts that a header names, from what their spans hold and from the ends of their bodies in `roots` (the
-    checkpoint itself), which are removed there."""
+    checkpoint itself), which are removed there. `closed` is what `closed_in` says of them."""
     first = 0
-    for root, path, kind, count, pieces, digest, *framed in entries:
+    shut = {number: places for number, *places in closed}
+    for number, (root, path, kind, count, pieces, digest, *framed) in enumerate(entries):
         last = first + pieces
         end = _taken(roots, root, path)
         found = [*bodies[first:last], end] if end else bodies[first:last]
@@ -66,6 +80,7 @@ def read_parts(
             open_end=not end,
             framed=bool(framed),
             tail=len(end),
+            closed=frozenset([spans[first + at].log for at in shut.get(number, ())]),
         )
         intact = part.hash.digest() == digest
         yield StoredPart(root, tuple(path), part if intact else None, () if intact else found)
