@@ -53,6 +53,11 @@ class Match(NamedTuple):
     within: Container
     at: int
 
+    def goes_on(self, piece: Piece, at: int) -> bool:
+        """Whether the piece behind it, with that place, belongs to it."""
+        follows = at == self.at + self.last - self.first if self.at >= 0 else at < 0
+        return follows and piece.within == self.within
+
 
 def matches(kind: str, data: bytes, base: bytes) -> list[Match]:
     """A body in pieces, in order, each with its place in the base, which is of the same kind."""
@@ -87,29 +92,41 @@ class _Matching:
             old = [*self._below(piece for piece in old if piece.first not in used and _is_large(piece, least))]
             new = [each for piece in placed for each in self._opened(piece, least)]
 
-    def _placed(self, new: Iterable[Piece | Match], old: Iterable[Piece], used: set[int]) -> Iterator[Piece | Match]:
+    def _placed(self, new: Iterable[Piece | Match], old: Sequence[Piece], used: set[int]) -> Iterator[Piece | Match]:
         """The pieces of one level, with their places, which are `used`. What is large and has none stays to be looked
-        into."""
-        places: dict[Any, int] = {}
-        for known in old:
-            places.setdefault(_key(self._base, known), known.first)
-        follows = -1
+        into. Adjacent ones of a container are joined."""
+        places: dict[Any, int] | None = None
+        before: Match | None = None
         for piece in new:
-            if isinstance(piece, Match):
-                at = piece.at
-                yield piece
-            else:
-                at = self._place(piece, follows, places)
+            found: Piece | Match = piece
+            if isinstance(piece, Piece):
+                at = before.at + before.last - before.first if before is not None and before.at >= 0 else -1
+                if at < 0 or not self._base.startswith(self._data[piece.first : piece.last], at):
+                    places = self._places(old) if places is None else places
+                    at = self._place(piece, places)
                 used.add(at)
-                yield piece if at < 0 and _is_large(piece) else piece.placed(at)
-            follows = at + piece.last - piece.first if at >= 0 else -1
+                if at >= 0 or not _is_large(piece):
+                    if before is not None and before.goes_on(piece, at):
+                        before = before._replace(last=piece.last)
+                        continue
+                    found = piece.placed(at)
+            if before is not None:
+                yield before
+            before = found if isinstance(found, Match) else None
+            if before is None:
+                yield found
+        if before is not None:
+            yield before
 
-    def _place(self, piece: Piece, follows: int, places: dict[Any, int]) -> int:
-        known = places.get(_key(self._data, piece), -1)
-        if follows < 0 and known < 0:
-            return -1
-        item = self._data[piece.first : piece.last]
-        return next((at for at in (follows, known) if at >= 0 and self._base.startswith(item, at)), -1)
+    def _places(self, old: Iterable[Piece]) -> dict[Any, int]:
+        places: dict[Any, int] = {}
+        for piece in old:
+            places.setdefault(_key(self._base, piece), piece.first)
+        return places
+
+    def _place(self, piece: Piece, places: dict[Any, int]) -> int:
+        at = places.get(_key(self._data, piece), -1)
+        return at if at >= 0 and self._base.startswith(self._data[piece.first : piece.last], at) else -1
 
     def _below(self, old: Iterable[Piece]) -> Iterator[Piece]:
         """What is inside the base's pieces that the body does not have."""
