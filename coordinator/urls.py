@@ -26,7 +26,7 @@ _BEGINNING = re.compile(r"(?:sqlite:/*|[a-z][a-z0-9+.-]*:/+|rediss?[a-z+]*//+)?"
 # An option that holds a secret: with pieces without a name, which an unescaped & in the secret makes.
 _SECRET = re.compile(r"([?&][^=&]*(?:pass|pw|secret|token|auth)[^=&]*=)[^&]*(?:&[^=&]*(?=&|$))*", re.IGNORECASE)
 _HOST = re.compile(r"(\[[^]]*\]?|[^:\[\]]*)(:\d{0,5})?")
-_QUOTED = re.compile(r"'([^']*)'|=(\S+)")
+_QUOTED = re.compile(r"'([^']*)'|=(\S+?),?(?:\s|$)")
 
 
 def with_default_url(use: Callable[[str], R]) -> R:

@@ -1,7 +1,7 @@
 """Forgeries: the forger can write to the store, and knows every form, checksum and seal, but not the key.
 
-A forger's codec has another key of the same name. What it writes is right, except for what only the key can make. The
-other forgeries are true records that are put in another place.
+A forger's codec has another key of the same name, and writes the true one's mark, which can be read. What it writes is
+right, except for what only the key can make. The other forgeries are true records that are put in another place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _SECRET: dict[str, Any] = {"name": "approved"}
 
 def _codec(kind: str, *, forger: bool = False) -> bp.Codec:
     keys = {"k": (b"f" if forger else b"k") * 32}
-    return bp.Codec(encrypt=keys) if kind == "encrypt" else bp.Codec(sign=keys)
+    made = bp.Codec(encrypt=keys) if kind == "encrypt" else bp.Codec(sign=keys)
+    if forger:
+        made._marks = _codec(kind)._marks
+    return made
 
 
 class _Behind:

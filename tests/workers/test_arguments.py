@@ -125,6 +125,21 @@ def test_a_way_back_that_json_leaves_out(name: Any) -> None:
     assert digest_of([tree("leaf")]) == digest_of([tree("leaf").model_dump_json()])
 
 
+def test_objects_that_know_each_other() -> None:
+    """Each is looked at once, and not once for each way to it."""
+
+    def family(tags: set[int]) -> list[Branch]:
+        made = [Branch(name=number) for number in range(14)]
+        for each in made:
+            each.parent = made
+        made[0].branches = [tags]
+        return made
+
+    one, other = family({0, 8}), family({8, 0})
+    assert is_same(one[0], other[0])
+    assert not is_same(one[0], one[1])
+
+
 def test_models_with_sets_are_written_by_their_classes() -> None:
     """What JSON lacks may have a serializer for JSON alone."""
     first, again = Handle(tags=set(), at=object()), Handle(tags=set(), at=object())

@@ -67,7 +67,7 @@ def _plain(value: object, form: Form) -> Any:
 def _as_json(value: BaseModel) -> Any:
     with suppress(Exception):  # its own serializers may raise anything
         text = value.model_dump_json(warnings=False)  # refuses circles
-        return cast("BaseModel", _in_order(value)).model_dump_json(warnings=False) if _has_sets(value) else text
+        return cast("BaseModel", _in_order(value, {})).model_dump_json(warnings=False) if _has_sets(value) else text
     return _plain(_held(value), _as_json)
 
 
@@ -109,21 +109,27 @@ def _has_sets(value: BaseModel) -> bool:
     return False
 
 
-def _in_order(held: Any, within: frozenset[int] = frozenset()) -> Any:
+def _in_order(held: Any, done: dict[int, Any]) -> Any:
     """The same with sets as lists, because their order is another one in each process. What has no sets stays as it is:
-    classes write their values as they like. So does what leads back to what it is `within`."""
-    if type(held) in _ATOMS or id(held) in within:
+    classes write their values as they like. So does what leads back to what is being `done`: JSON leaves that out."""
+    if type(held) in _ATOMS:
         return held
-    within |= {id(held)}
+    if id(held) not in done:
+        done[id(held)] = held
+        done[id(held)] = _ordered(held, done)
+    return done[id(held)]
+
+
+def _ordered(held: Any, done: dict[int, Any]) -> Any:
     if isinstance(held, set | frozenset):
         items = cast("Set[object]", held)
         return sorted(items, key=lambda item: pack(_plain(item, _as_json))) if len(items) > 1 else items
     if isinstance(held, list | tuple):
         row = cast("Sequence[object]", held)
-        new = [_in_order(item, within) for item in row]
+        new = [_in_order(item, done) for item in row]
         return new if any(one is not other for one, other in zip(new, row, strict=True)) else row
     entries = _entries(held)
-    changed = {key: new for key, item in entries.items() if (new := _in_order(item, within)) is not item}
+    changed = {key: new for key, item in entries.items() if (new := _in_order(item, done)) is not item}
     return _with(held, entries, changed) if changed else held
 
 

@@ -28,20 +28,21 @@ local now = tonumber(stamp)
 -- Read the heads of all queues at once, or in portions: `unpack` takes a few thousand at most. (No other script uses
 -- XREAD, so that a user who may not claim is refused here.) The same calls say that none goes ahead and that no agent
 -- is paused, as mostly.
-local heads, any_ahead, any_paused, ahead_keys = {}, 0, false, { P .. 'paused' }
+local paused_key = P .. 'paused'
+local heads, any_ahead, any_paused, keys_ahead = {}, 0, false, { paused_key }
 for first = 1, queues, 1000 do
   local streams, size = {}, math.min(1000, queues - first + 1)
   for n = 1, size do
     local queue = ARGV[2 * (first + n)]
-    streams[n], streams[size + n], ahead_keys[#ahead_keys + 1] = P .. 'q:' .. queue, '0', P .. 'a:' .. queue
+    streams[n], streams[size + n], keys_ahead[#keys_ahead + 1] = P .. 'q:' .. queue, '0', P .. 'a:' .. queue
   end
-  any_ahead, ahead_keys = any_ahead + redis.call('EXISTS', unpack(ahead_keys)), {}
+  any_ahead, keys_ahead = any_ahead + redis.call('EXISTS', unpack(keys_ahead)), {}
   for _, head in ipairs(redis.call('XREAD', 'COUNT', wanted, 'STREAMS', unpack(streams)) or {}) do
     heads[head[1]] = head[2]
   end
 end
 if any_ahead > 0 then
-  any_paused = redis.call('EXISTS', P .. 'paused') == 1
+  any_paused = redis.call('EXISTS', paused_key) == 1
   any_ahead = any_ahead - (any_paused and 1 or 0)
 end
 any_ahead = any_ahead > 0

@@ -1,6 +1,6 @@
 -- A page of a thread's jobs, newest first.
 -- KEYS prefix
--- ARGV thread digest, thread, limit, job to start below or '', its time when it was read, or only a time, or '0'
+-- ARGV thread digest, thread, limit, job to start below or '', its time when it was read or a time alone or '0'
 -- Returns {'+', job's fields ...}, {'!no_job', job}
 --@ uses listing own
 local key, limit, before = P .. 'y:' .. ARGV[1], tonumber(ARGV[3]), ARGV[4]

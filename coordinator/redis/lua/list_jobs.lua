@@ -2,7 +2,7 @@
 -- it looked at.
 -- KEYS prefix
 -- ARGV limit, job to start below or '', '1' for failed ones only (the last to fail first), state or '', agent or '',
---      time of that job when it was read, or only a time, or '0'
+--      time of that job when it was read or a time alone or '0'
 -- Returns {'+', job's fields ...}, {'!no_job', job}
 --@ uses listing
 local key = P .. 'jobs'
