@@ -83,6 +83,7 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     anything = bool(snapshot.changes or snapshot.append)  # otherwise the state stays the same
     snapshot = kept(snapshot)
     for _ in range(_TRIES):
+        remembered = not parent and bases.get(place.thread) is not None
         base = yield from _base_of(bases, place.thread, parent)
         if base is not None and base.version != place.version:
             raise _of_another_version(base, place)
@@ -91,6 +92,10 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
             return (yield from _save(bases, place, made, base, parent or (base.id if base else "")))
         except ThreadBusy:
             raise
+        except BadSetup:
+            if not remembered:
+                raise
+            bases.forget(place.thread)  # what the tip was can't be continued so, but perhaps what it is now
         except (Conflict, NotFound):
             if parent:
                 raise

@@ -53,11 +53,6 @@ class Match(NamedTuple):
     within: Container
     at: int
 
-    def goes_on(self, piece: Piece, at: int) -> bool:
-        """Whether the piece behind it, with that place, belongs to it."""
-        follows = at == self.at + self.last - self.first if self.at >= 0 else at < 0
-        return follows and piece.within == self.within
-
 
 def matches(kind: str, data: bytes, base: bytes) -> list[Match]:
     """A body in pieces, in order, each with its place in the base, which is of the same kind."""
@@ -96,27 +91,31 @@ class _Matching:
         """The pieces of one level, with their places, which are `used`. What is large and has none stays to be looked
         into. Adjacent ones of a container are joined."""
         places: dict[Any, int] | None = None
-        before: Match | None = None
+        joined: list[Any] = []  # first, last, container and place of the pieces before, as far as they belong together
         for piece in new:
-            found: Piece | Match = piece
-            if isinstance(piece, Piece):
-                at = before.at + before.last - before.first if before is not None and before.at >= 0 else -1
-                if at < 0 or not self._base.startswith(self._data[piece.first : piece.last], at):
-                    places = self._places(old) if places is None else places
-                    at = self._place(piece, places)
-                used.add(at)
-                if at >= 0 or not _is_large(piece):
-                    if before is not None and before.goes_on(piece, at):
-                        before = before._replace(last=piece.last)
-                        continue
-                    found = piece.placed(at)
-            if before is not None:
-                yield before
-            before = found if isinstance(found, Match) else None
-            if before is None:
-                yield found
-        if before is not None:
-            yield before
+            if isinstance(piece, Match):
+                if joined:
+                    yield Match(*joined)
+                joined = [*piece]
+                continue
+            first, last, within, _ = piece
+            behind = joined[3] + joined[1] - joined[0] if joined and joined[3] >= 0 else -1
+            at = behind
+            if at < 0 or not self._base.startswith(self._data[first:last], at):
+                places = self._places(old) if places is None else places
+                at = self._place(piece, places)
+            used.add(at)
+            stays = at < 0 and _is_large(piece)
+            if joined and not stays and joined[2] == within and at == behind:
+                joined[1] = last
+                continue
+            if joined:
+                yield Match(*joined)
+            joined = [] if stays else [first, last, within, at]
+            if stays:
+                yield piece
+        if joined:
+            yield Match(*joined)
 
     def _places(self, old: Iterable[Piece]) -> dict[Any, int]:
         places: dict[Any, int] = {}

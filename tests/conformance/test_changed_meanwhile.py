@@ -173,3 +173,15 @@ def test_under_a_lease(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     made = bench.run(session.asave(snapshot) if bench.side == "async" else session.save(snapshot))
     assert state["round"] == -1
     assert _kept(bench, made).state == before
+
+
+def test_what_is_appended_to_may_be_another_kind_now(bench: Bench) -> None:
+    """A client that remembers what it was looks at what others have made of it."""
+    one, other = bench.face(), bench.face()
+    state = {**_state(), "said": None}
+    bench.run(one.save(thread="run", agent="write", state=state))
+    bench.run(other.save(thread="run", agent="write", changes={"said": "text"}))
+    made = bench.run(one.save(thread="run", agent="write", append={"said": ", and more"}))
+    assert made.state == {**state, "said": "text, and more"}
+    with bench.refused(bp.BadSetup, "can't continue state\\['round'\\], a int, with a list"):
+        bench.run(one.save(thread="run", agent="write", append={"round": [1]}))
