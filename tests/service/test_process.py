@@ -38,6 +38,8 @@ def refuses(address: tuple[str, int]) -> bool:
         socket.create_connection(address).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # it was in line when the service stopped to listen
+        pass
     return False
 
 
