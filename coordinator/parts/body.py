@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 import msgpack
 
@@ -54,21 +54,6 @@ def appended(kind: str, items: Any, path: str) -> tuple[int, bytes]:
     """The number of these items, and their bytes, as the continuation of a body."""
     body = body_of(items, pack(items, path=path))
     return (body.count if kind in (LIST, DICT) else 0), body.packed[body.start :]
-
-
-def item_ends(kind: str, body: bytes) -> Sequence[int]:
-    """Where each item of a body ends. Only for lists and dicts."""
-    unpacker = cast("Any", msgpack.Unpacker(max_buffer_size=max(len(body), 1), strict_map_key=False))
-    unpacker.feed(body)
-    ends: list[int] = []
-    per_item = 2 if kind == DICT else 1
-    try:
-        while True:
-            for _ in range(per_item):
-                unpacker.skip()
-            ends.append(unpacker.tell())
-    except msgpack.OutOfData:
-        return ends
 
 
 _KINDS: dict[type[Any], str] = {list: LIST, dict: DICT, str: TEXT, bytes: BYTES}

@@ -106,7 +106,7 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     kept = [run for run in runs if run.at >= 0]
     most = max(_FEW, len(data) // _PIECE)
     if not 0 < len(kept) <= most or sum(run.last - run.first for run in runs) != len(data):
-        return None  # what is left out would be lost
+        return None  # too many spans; or some bytes are in no piece, which would be lost
     end = kept[-1].last  # behind it, all is new
     tail = len(data) - end if runs[len(kept) - 1] is kept[-1] and writer.keeps(len(data) - end) else 0
     layout = Layout(data, base.spans, writer.ends(base), writer.new_log)
