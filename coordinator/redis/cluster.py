@@ -129,17 +129,15 @@ class ClusterStore:
 
     def open(self) -> None:
         """Connect; check the nodes and the namespace, and make it if it is new and this store may."""
-        self._partitions = self._new_partitions(1)
-        self._partitions = self._new_partitions(self._run(self._counted()))
+        self._know(self._run(self._counted()))
         runs: list[tuple[Partition, Calls[Any]]] = [(each, each.opening()) for each in self._partitions]
         good(self._run(together(runs)))
 
     def examine(self) -> Examined:
         """What the nodes and partitions report, each thing once. Makes nothing."""
-        self._partitions = self._new_partitions(1)
-        [first] = self._partitions
+        [first] = self._new_partitions(1)
         [count] = good(self._run(together([(first, first.known())])))
-        self._partitions = self._new_partitions(count or 1)
+        self._know(count or 1)
         runs: list[tuple[Partition, Calls[Any]]] = [(each, each.examining()) for each in self._partitions]
         examined: list[Examined] = good(self._run(together(runs)))
         said = dict.fromkeys(finding for each in examined for finding in each.findings)
@@ -158,7 +156,7 @@ class ClusterStore:
 
     def _counted(self) -> _Exchange[int]:
         """How many partitions the namespace has. Whoever opens it first decides that, for ever."""
-        [first] = self._partitions
+        [first] = self._new_partitions(1)
         counting = first.counted(self._wanted or DEFAULT_PARTITIONS, self._absent)
         [count] = good((yield from together([(first, counting)])))
         if self._wanted and count != self._wanted:
@@ -167,6 +165,12 @@ class ClusterStore:
                 "move it to a new namespace with `batonpass repartition`"
             )
         return int(count)
+
+    def _know(self, count: int) -> None:
+        """All partitions, at once: other threads use them while this one opens the store again. With fewer of them,
+        what they store would go where nobody looks for it."""
+        if count != len(self._partitions):
+            self._partitions = self._new_partitions(count)
 
     def _new_partitions(self, count: int) -> list[Partition]:
         return [Partition(self.url, self.prefix(at), self._scripts, self._denial) for at in range(count)]

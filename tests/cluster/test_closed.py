@@ -1,8 +1,11 @@
-"""The async client closes connections that calls are about to use, when it looks for a slot's new node."""
+"""A store in use whose connections are closed, or that is opened once more."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
+
+import pytest
 
 import batonpass as bp
 
@@ -36,5 +39,27 @@ async def asked(url: str) -> None:
         assert [each.id for each in await coordinator.jobs()] == [job.id]
 
 
+# The async client closes them when it looks for a slot's new node.
 def test_calls_on_closed_connections_are_repeated(cluster_url: str) -> None:
     asyncio.run(asked(cluster_url))
+
+
+def test_opening_it_once_more_changes_nothing_for_its_users(cluster_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored while another thread opens it is found by its name."""
+    connection = bp.connect(cluster_url, app=app)
+    link: Any = connection._store._link  # type: ignore[attr-defined]
+    exchange, jobs = link.exchange, list[bp.SyncJob[Text]]()
+
+    def beside(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(link, "exchange", exchange)
+        jobs.extend(coordinator.submit("shout", Text(text=text)) for text in "abcdef")
+        monkeypatch.setattr(link, "exchange", beside)
+        return exchange(*args, **options)
+
+    with connection as coordinator:
+        monkeypatch.setattr(link, "exchange", beside)
+        connection.open()
+        monkeypatch.setattr(link, "exchange", exchange)
+        assert len(jobs) > 6
+        assert [job.info().agent for job in jobs] == ["shout"] * len(jobs)
+        connection.close()
