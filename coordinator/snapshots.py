@@ -20,7 +20,6 @@ from .coded.codec import Codec, MissingKey, Unproven, check_open, check_read, mi
 from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
-from .parts.share import Sharing, Writer
 from .parts.spans import Span, read_spans, write_spans
 from .parts.split import amend, split
 from .parts.stored import (
@@ -35,6 +34,7 @@ from .parts.stored import (
     read_parts,
     take_out,
 )
+from .parts.writer import Sharing, Writer
 from .rows import CheckpointRow, CommitLine, Place
 from .seals import FORMAT, content_hash, is_sealed, read_commit
 

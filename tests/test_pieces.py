@@ -17,8 +17,11 @@ from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
+from batonpass.coordinator.coded.frames import unframe
+from batonpass.coordinator.parts.framed import frames_of
 from batonpass.coordinator.parts.nodes import Base, parts, value
-from batonpass.coordinator.parts.share import Sharing
+from batonpass.coordinator.parts.spans import Span
+from batonpass.coordinator.parts.writer import Sharing
 from batonpass.coordinator.refusals import Ungrounded
 from batonpass.coordinator.snapshots import Draft, draft
 from tests.harness.texts import words
@@ -40,9 +43,10 @@ class Chat:
 
 
 class Logs:
-    """What a store does with logs."""
+    """What a store does with logs, behind a codec or not."""
 
-    def __init__(self) -> None:
+    def __init__(self, codec: bp.Codec | None = None) -> None:
+        self.codec = codec
         self._logs: dict[str, bytes] = {}
 
     def take(self, made: Draft) -> int:
@@ -53,14 +57,24 @@ class Logs:
         for log, _, data in made.new.appends:
             self._logs[log] = self._logs.get(log, b"") + data
         for _, part in parts(made.nodes.state):
-            held = b"".join(self._logs[span.log][span.first : span.last] for span in part.spans)
-            assert held + part.end == part.body
+            held = [self._held(span) for span in part.spans]
+            assert b"".join(held) + part.end == part.body
+            assert part.frames == (frames_of(held) if self.codec else None)
         new = made.new
         return len(new.state) + len(new.spans) + sum(len(data) for _, _, data in new.appends)
 
+    def _held(self, span: Span) -> bytes:
+        stored = self._logs[span.log][span.first : span.last]
+        return unframe(self.codec, span, stored) if self.codec else stored
 
-def save(state: Any, base: Base | None, sharing: Sharing = Sharing.APPEND) -> Draft:
-    return draft(Snapshot(step="step", state=state), thread="run", agent="write", base=base, sharing=sharing)
+    def save(self, state: Any, base: Base | None, sharing: Sharing = Sharing.APPEND) -> Draft:
+        """A state as a checkpoint, which is not in the logs yet."""
+        about = Snapshot(step="step", state=state)
+        return draft(about, thread="run", agent="write", base=base, sharing=sharing, codec=self.codec)
+
+
+_CODECS = [None, bp.Codec(encrypt={"now": bytes(16)}), bp.Codec(compress=True)]
+by_codec = pytest.mark.parametrize("codec", _CODECS[:2], ids=["plain", "encrypted"])
 
 
 _CHANCE = random.Random(7)
@@ -103,20 +117,22 @@ def _longer(packed: bytes) -> bytes:
     return bytes(msgpack.packb({**held, "said": [*held["said"], _text()]}))
 
 
+@by_codec
 @pytest.mark.parametrize("kind", _GROWING)
-def test_only_what_is_new_is_sent(kind: str) -> None:
+def test_only_what_is_new_is_sent(kind: str, codec: bp.Codec | None) -> None:
     held, change = copy.deepcopy(_GROWING[kind])
-    logs, base, sizes, spans = Logs(), None, list[int](), 0
+    logs, base, sizes, spans = Logs(codec), None, list[int](), 0
     for _ in range(60):
         state = {"held": bytes(held) if isinstance(held, bytearray) else held, "round": 1}
-        made = save(state, base)
+        made = logs.save(state, base)
         sizes.append(logs.take(made))
         assert value(made.nodes.state) == state
         base = made.nodes
         spans = max(len(part.spans) for _, part in parts(base.state))
         change(held)
-    assert max(sizes[1:]) < 2500 < 20_000 < sizes[0]
-    assert spans < 10
+    assert max(sizes[1:]) < (40_000 if codec else 2500)  # at first, frames are cut where it changes
+    assert max(sizes[4:]) < 2500 < 20_000 < sizes[0]
+    assert spans < 15
 
 
 _SCATTERED: dict[str, tuple[Any, Callable[[Any], Any]]] = {
@@ -132,16 +148,17 @@ _SCATTERED: dict[str, tuple[Any, Callable[[Any], Any]]] = {
 }
 
 
+@by_codec
 @pytest.mark.parametrize("kind", _SCATTERED)
-def test_what_has_changed_in_many_places_is_written_anew_now_and_then(kind: str) -> None:
+def test_what_has_changed_in_many_places_is_written_anew_now_and_then(kind: str, codec: bp.Codec | None) -> None:
     held, change = copy.deepcopy(_SCATTERED[kind])
-    logs, base, sizes = Logs(), None, list[int]()
+    logs, base, sizes = Logs(codec), None, list[int]()
     for _ in range(60):
-        made = save({"held": held}, base)
+        made = logs.save({"held": held}, base)
         sizes.append(logs.take(made))
         base = made.nodes
         change(held)
-    assert sum(sizes[1:]) < 8 * sizes[0]
+    assert sum(sizes[1:]) < (20 if codec else 8) * sizes[0]  # of 59
 
 
 @pytest.mark.parametrize("width", range(1, 40))
@@ -154,7 +171,7 @@ def test_many_small_items_of_any_width(width: int) -> None:
         held = copy.deepcopy(held)
         held[1000].update(change)
         held[700]["large"][1].update(change)
-        made = save({"held": held, "tuple": tuple(held)}, base)
+        made = logs.save({"held": held, "tuple": tuple(held)}, base)
         logs.take(made)
         assert value(made.nodes.state) == {"held": held, "tuple": tuple(held)}
         base = made.nodes
@@ -183,17 +200,17 @@ _VALUES = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
-@given(data=st.data(), first=st.lists(_VALUES, min_size=2, max_size=6))
-def test_any_change_comes_back(data: st.DataObject, first: list[Any]) -> None:
-    logs, base = Logs(), None
+@given(data=st.data(), first=st.lists(_VALUES, min_size=2, max_size=6), codec=st.sampled_from(_CODECS))
+def test_any_change_comes_back(data: st.DataObject, first: list[Any], codec: bp.Codec | None) -> None:
+    logs, base = Logs(codec), None
     held = [Chat("long", _SAID[:60]), *first]
     for _ in range(data.draw(st.integers(2, 6))):
         state = {"held": held, "chat": Chat("t", held)}
-        made = save(state, base, data.draw(st.sampled_from(list(Sharing)[:2])))
+        made = logs.save(state, base, data.draw(st.sampled_from(list(Sharing)[:2])))
         try:
             logs.take(made)
         except Ungrounded:  # another one went on where the base ends
-            made = save(state, base, Sharing.REFER)
+            made = logs.save(state, base, Sharing.REFER)
             logs.take(made)
         assert value(made.nodes.state) == state
         if made.nodes.state.size and data.draw(st.integers(0, 4)):

@@ -25,7 +25,7 @@ from ..coordinator.calls.again import as_drafted
 from ..coordinator.commands import Command, Emit, NewCheckpoint, Record, Save, Saving
 from ..coordinator.loops import running_loop
 from ..coordinator.parts.nodes import Base
-from ..coordinator.parts.share import Sharing
+from ..coordinator.parts.writer import Sharing
 from ..coordinator.refusals import Ungrounded
 from ..coordinator.rows import CheckpointRow, CommitLine, Delivery
 from ..coordinator.session import Parts

@@ -17,7 +17,7 @@ from ..book import Book
 from ..commands import Expire, Latest, Restore, Save
 from ..parts.bases import Bases
 from ..parts.nodes import Base
-from ..parts.share import Sharing
+from ..parts.writer import Sharing
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow, CommitLine, JobRow
 from ..snapshots import Opened, draft, open_row, saved, with_whole_state

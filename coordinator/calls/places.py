@@ -11,8 +11,8 @@ from ...contracts.lean import dataclass
 from ..coded.codec import Codec
 from ..commands import Drop, Fence, Find, Freed, Places, Put, ReadSpans
 from ..parts.nodes import Base
-from ..parts.share import Sharing
 from ..parts.spans import Span, read_spans
+from ..parts.writer import Sharing
 from ..place_writes import is_framed
 from ..refusals import Ungrounded
 from ..rows import Place, PlaceRow, Write

@@ -16,8 +16,8 @@ from ..branching import Origin, brancher
 from ..commands import Put, Restore, Save
 from ..parts.bases import Bases
 from ..parts.nodes import Base, Inline
-from ..parts.share import Sharing
 from ..parts.stored import ROOTS, STATE
+from ..parts.writer import Sharing
 from ..refusals import Ungrounded
 from ..rows import CommitLine, Place
 from ..seals import read_commit

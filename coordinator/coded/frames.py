@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...contracts.errors import Corrupted
+from ..parts.framed import Frame, Framed
 from ..parts.spans import Span
 from .codec import CODED, PLAIN, Codec, KeyName, key_of
 
@@ -13,17 +14,20 @@ def frame(codec: Codec, log: str, at: int, data: bytes) -> bytes:
     return len(coded).to_bytes(4, "big") + coded
 
 
-def unframe(codec: Codec, span: Span, stored: bytes) -> bytes:
+def unframe(codec: Codec, span: Span, stored: bytes) -> Framed:
     """What the frames of a span contain. `Corrupted` if they are not what was appended there."""
-    pieces: list[bytes] = []
+    pieces, frames = list[bytes](), list[Frame]()
     at = 0
     while at < len(stored):
         end = at + 4 + int.from_bytes(stored[at : at + 4], "big")
         if end > len(stored):
             raise Corrupted(f"{span.log}:{span.first + at} is cut short")
         pieces.append(codec.unwrap(stored[at + 4 : end], f"{span.log}:{span.first + at}"))
+        frames.append(Frame(len(pieces[-1]), end - at))
         at = end
-    return b"".join(pieces)
+    found = Framed(b"".join(pieces))
+    found.frames = tuple(frames)
+    return found
 
 
 def keys_in(stored: bytes) -> set[KeyName | None]:

@@ -6,23 +6,25 @@ log. So a body stays in a few spans, however often each of its containers grows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...contracts.lean import dataclass
+from .framed import Frame, Frames
+from .nodes import Part
 from .pieces import Container, Match
-from .spans import Append, Span, cut
+from .spans import Span, cut
+from .writer import Writer
 
 # A span takes space in every later checkpoint, so fewer bytes than this are written again rather than shared.
 _LEAST_RUN = 256
 # A value from more logs is written anew, because reading it would take too many lookups.
 MOST_LOGS = 8
+_NEW, _AGAIN = -1, -2
 
 
 class Run(NamedTuple):
-    """Adjacent pieces, and the offset at which the base has the same bytes (-1: it does not). `begins` and `ends` are
-    the containers of the first and the last piece."""
+    """Adjacent pieces, and the offset at which the base has the same bytes (-1: it does not; -2: in a frame that can't
+    be shared). `begins` and `ends` are the containers of the first and the last piece."""
 
     first: int
     last: int
@@ -35,15 +37,7 @@ class Run(NamedTuple):
         if self.at >= 0:
             return self._replace(last=run.last, ends=run.ends) if run.at == self.at + self.last - self.first else None
         inside = run.begins[: len(self.ends)] == self.ends
-        return self._replace(last=run.last) if run.at < 0 and inside else None
-
-
-def runs_of(pieces: Iterable[Match]) -> list[Run]:
-    """The pieces, with short matches counted as new, and adjacent ones joined."""
-    return _joined(
-        run if run.last - run.first >= _LEAST_RUN else run._replace(at=-1)
-        for run in _joined(Run(piece.first, piece.last, piece.at, piece.within, piece.within) for piece in pieces)
-    )
+        return self._replace(last=run.last) if run.at == self.at and inside else None
 
 
 def _joined(runs: Iterable[Run]) -> list[Run]:
@@ -56,61 +50,88 @@ def _joined(runs: Iterable[Run]) -> list[Run]:
     return found
 
 
-@dataclass(slots=True)
 class Layout:
-    """The spans of a new body, and what is appended to logs for it. `ends` are those of the logs that may be appended
-    to, and `new_log` names another one."""
+    """Where the pieces of a new body go: spans, some of which the base has, and some that are added to logs."""
 
-    data: bytes
-    base: Sequence[Span]
-    ends: dict[str, int]
-    new_log: Callable[[], str]
-    spans: list[Span] = field(default_factory=list[Span])
-    _new: dict[str, tuple[int, list[bytes]]] = field(default_factory=dict[str, tuple[int, list[bytes]]])
+    def __init__(self, data: bytes, base: Part, writer: Writer) -> None:
+        self._data = data
+        self._base = base
+        self._frames = Frames(base.frames) if base.frames is not None else None
+        self._writer = writer
+        self._ends = writer.ends(base)
+        self._used: set[str] = set()
+        self._written: list[Frame] = []
+        self.spans: list[Span] = []
+
+    def runs(self, pieces: Iterable[Match]) -> list[Run]:
+        """The pieces, with short matches counted as new, and adjacent ones joined."""
+        runs = _joined(Run(piece.first, piece.last, piece.at, piece.within, piece.within) for piece in pieces)
+        if self._frames is not None:
+            runs = [each for run in runs for each in _in_frames(run, self._frames)]
+        return _joined(run if run.last - run.first >= _LEAST_RUN else run._replace(at=_NEW) for run in runs)
 
     def fill(self, runs: Sequence[Run], *, apart: bool) -> None:
         """Lay all pieces out. Unless `apart`, all that is new goes into one log."""
         growing = {at for at in _growing(runs) if apart}
-        places = [[*cut(self.base, run.at, run.at + run.last - run.first)] if run.at >= 0 else [] for run in runs]
+        places = [[*self._place(run)] if run.at >= 0 else [] for run in runs]
         logs = {span.log for place in places for span in place}
         taken = {at: span.log for at in growing if self._is_open(span := places[at - 1][-1])}
         rest = ""
         for number, (run, place) in enumerate(zip(runs, places, strict=True)):
             if place:
                 self.spans += place
+                self._written += self._frames.of(run.at, run.at + run.last - run.first) if self._frames else ()
             elif number in taken:
                 self._append(taken[number], run)
             elif number in growing and len(logs) < MOST_LOGS:
-                logs.add(log := self.new_log())
+                logs.add(log := self._writer.new_log())
                 self._append(log, run)
             else:
                 rest = rest or self._rest({*taken.values()})
                 self._append(rest, run)
 
+    def _place(self, run: Run) -> Iterator[Span]:
+        first, last = run.at, run.at + run.last - run.first
+        return cut(self._base.spans, *(self._frames.stored(first, last) if self._frames else (first, last)))
+
     def _is_open(self, span: Span) -> bool:
-        return self.ends.get(span.log) == span.last
+        return self._ends.get(span.log) == span.last
 
     def _rest(self, taken: set[str]) -> str:
         """The log for what does not grow in its place."""
-        return next((log for log in self.ends if log not in taken and log not in self._new), "") or self.new_log()
+        free = (log for log in self._ends if log not in taken and log not in self._used)
+        return next(free, "") or self._writer.new_log()
 
     def _append(self, log: str, run: Run) -> None:
-        at = self.ends.get(log, 0)
-        self._new.setdefault(log, (at, []))[1].append(self.data[run.first : run.last])
-        self.ends[log] = at + run.last - run.first
-        self.spans.append(Span(log, at, self.ends[log]))
+        span, frames = self._writer.add(log, self._ends.get(log, 0), self._data[run.first : run.last])
+        self._used.add(log)
+        self._ends[log] = span.last
+        self._written += frames or ()
+        self.spans.append(span)
 
-    @property
-    def appends(self) -> list[Append]:
-        """What is appended, each log's in one piece."""
-        return [Append(log, at, b"".join(pieces)) for log, (at, pieces) in self._new.items()]
+    def frames(self) -> tuple[Frame, ...] | None:
+        """The frames of the body, in order."""
+        return tuple(self._written) if self._frames else None
 
     def closed(self) -> frozenset[str]:
         """The logs that don't end where the body's last span in them does, as far as is known."""
         lasts: dict[str, int] = {}
         for span in self.spans:
             lasts[span.log] = max(span.last, lasts.get(span.log, 0))
-        return frozenset(log for log, last in lasts.items() if self.ends.get(log) != last)
+        return frozenset(log for log, last in lasts.items() if self._ends.get(log) != last)
+
+
+def _in_frames(run: Run, frames: Frames) -> Iterator[Run]:
+    """A piece of the base, as whole frames, and what is of other frames around them. That gets frames of its own, so
+    that it is whole the next time."""
+    if run.at < 0:
+        yield run
+        return
+    moved = run.first - run.at
+    first, last = (at + moved for at in frames.within(run.at, run.at + run.last - run.first))
+    yield Run(run.first, first, _AGAIN, run.begins, run.begins)
+    yield Run(first, last, first - moved, run.begins, run.ends)
+    yield Run(last, run.last, _AGAIN, run.ends, run.ends)
 
 
 def _growing(runs: Sequence[Run]) -> Iterator[int]:
@@ -118,5 +139,5 @@ def _growing(runs: Sequence[Run]) -> Iterator[int]:
     there is nothing else.)"""
     for number, run in enumerate(runs):
         before, behind = runs[max(number - 1, 0)], {each.begins for each in runs[number + 1 : number + 2]}
-        if run.at < 0 <= before.at and before.ends == run.begins not in behind and len(run.begins) > 1:
+        if run.at == _NEW and before.at >= 0 and before.ends == run.begins not in behind and len(run.begins) > 1:
             yield number

@@ -13,6 +13,7 @@ from xxhash import xxh3_128
 from ...contracts.codec import pack, unpack_rest
 from ...contracts.lean import dataclass
 from .body import value_of
+from .framed import Frame
 from .spans import Span, cut
 
 Path: TypeAlias = tuple[Any, ...]
@@ -48,7 +49,8 @@ class Part:
     """A value that is in logs. Its body is the first `length` bytes of `buffer`, which later parts may extend.
 
     `hash` has been fed the body. `open_end`: as far as is known, its logs end with it, except those that are `closed`.
-    `framed`: its logs hold it in coded portions. Its last `tail` bytes are in no log, but in the checkpoint itself.
+    Its last `tail` bytes are in no log, but in the checkpoint itself. `frames`: those in which its logs hold the rest,
+    if a codec made such.
     """
 
     kind: str
@@ -58,14 +60,19 @@ class Part:
     length: int
     hash: xxh3_128
     open_end: bool = True
-    framed: bool = False
     tail: int = 0
     closed: frozenset[str] = frozenset()
+    frames: tuple[Frame, ...] | None = None
 
     @property
     def size(self) -> int:
         """Its length in bytes."""
         return self.length
+
+    @property
+    def framed(self) -> bool:
+        """Whether its logs hold it in frames."""
+        return self.frames is not None
 
     def ends(self) -> dict[str, int]:
         """Where the logs end that end with it."""
@@ -101,7 +108,15 @@ class Part:
         at = self.buffer.find(wanted, 0, self.length - self.tail)
         return list(cut(self.spans, at, at + len(wanted))) if at >= 0 else []
 
-    def grown(self, data: bytes, count: int, spans: list[Span], closed: frozenset[str], tail: int = 0) -> Part:
+    def grown(
+        self,
+        data: bytes,
+        count: int,
+        spans: list[Span],
+        closed: frozenset[str],
+        frames: tuple[Frame, ...] | None,
+        tail: int = 0,
+    ) -> Part:
         """A longer part, of which the last `tail` bytes are in no log. They share the buffer, so that each byte is in
         memory once, however many parts there are."""
         hashed = self.hash.copy()
@@ -115,7 +130,7 @@ class Part:
             except BufferError:  # another thread is reading it
                 buffer = bytearray(buffer[: self.length]) + data
         length = self.length + len(data)
-        return Part(self.kind, count, spans, buffer, length, hashed, not tail, self.framed, tail, closed)
+        return Part(self.kind, count, spans, buffer, length, hashed, not tail, tail, closed, frames)
 
 
 @dataclass(slots=True)

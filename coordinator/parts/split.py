@@ -9,7 +9,8 @@ from ...contracts.codec import Packed, pack, unpack
 from ...contracts.errors import BadSetup
 from .body import LIST, OTHER, TEXT, Body, appended, body_of, header
 from .nodes import Branch, Inline, Node, Part, children_of, value
-from .share import Writer, longer, shared, whole
+from .share import longer, shared, whole
+from .writer import Writer
 
 # A smaller state is stored whole, because comparing takes longer than sending. A smaller value is, too, because a part
 # takes space in the header.

@@ -10,6 +10,7 @@ from xxhash import xxh3_128
 from ...contracts.codec import pack, unpack
 from ...contracts.lean import dataclass
 from .body import value_of
+from .framed import frames_of
 from .nodes import Branch, Inline, Node, Part, Path, parts
 from .spans import Span
 
@@ -78,9 +79,9 @@ def read_parts(
             len(body),
             xxh3_128(body),
             open_end=not end,
-            framed=bool(framed),
             tail=len(end),
             closed=frozenset([spans[first + at].log for at in shut.get(number, ())]),
+            frames=frames_of(found) if framed else None,
         )
         intact = part.hash.digest() == digest
         yield StoredPart(root, tuple(path), part if intact else None, () if intact else found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from typing import Any
 
@@ -89,6 +90,22 @@ def test_a_thread_still_grows_by_what_is_new(bench: Bench) -> None:
         coded.save(state)
     kept = sum(len(data) for data in bench.harness.logs().values())
     assert kept < 4 * len(repr(_states(40)[-1]))
+
+
+@pytest.mark.parametrize("codec", _CODECS.values(), ids=_CODECS)
+def test_and_by_what_is_new_inside_of_values(bench: Bench, codec: dict[str, Any]) -> None:
+    """Saved by clients that know nothing of the thread yet."""
+    chance, held = random.Random(7), list[tuple[str, Any]]()
+    agents = [{"name": f"agent {number}", "said": [message(chance) for _ in range(40)]} for number in range(3)]
+    for number in range(24):
+        said: Any = agents[number % 3]["said"]
+        said.append(message(chance))
+        said[5] = message(chance)
+        made = Coded(bench, **codec).save({"agents": agents})
+        held.append((made.id, copy.deepcopy(agents)))
+    kept = sum(len(data) for data in bench.harness.logs().values())
+    assert kept < 2.5 * len(repr(agents))
+    assert [Coded(bench, **codec).restore(id_).state["agents"] for id_, _ in held] == [each for _, each in held]
 
 
 @pytest.mark.parametrize("codec", [_CODECS["encrypt"], _CODECS["sign"]], ids=["encrypt", "sign"])

@@ -15,7 +15,7 @@ from batonpass.contracts.codec import pack
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.parts import split
 from batonpass.coordinator.parts.nodes import Base
-from batonpass.coordinator.parts.share import Sharing
+from batonpass.coordinator.parts.writer import Sharing
 from batonpass.coordinator.snapshots import draft, open_row
 from batonpass.workers.session import LeaseSession
 from tests.harness.bench import Bench

@@ -8,7 +8,7 @@ from typing import Any
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator.commands import NewCheckpoint
 from batonpass.coordinator.parts.nodes import Base
-from batonpass.coordinator.parts.share import Sharing
+from batonpass.coordinator.parts.writer import Sharing
 from batonpass.coordinator.rows import Place
 from batonpass.coordinator.snapshots import draft
 
