@@ -10,6 +10,8 @@ from typing import NamedTuple
 # A log's bytes are coded in frames of no more than this, because what shares only a piece of one has to write the rest
 # of it anew.
 FRAME = 8192
+# What has to be written anew for that is cut smaller: it may happen there again, as where a window slides.
+SMALL_FRAME = 1024
 
 
 class Frame(NamedTuple):
@@ -30,9 +32,9 @@ def frames_of(bodies: Iterable[bytes]) -> tuple[Frame, ...]:
     return tuple(frame for body in bodies if isinstance(body, Framed) for frame in body.frames)
 
 
-def portions(data: bytes) -> Iterator[bytes]:
+def portions(data: bytes, most: int) -> Iterator[bytes]:
     """What goes into each frame."""
-    return (data[at : at + FRAME] for at in range(0, len(data), FRAME))
+    return (data[at : at + most] for at in range(0, len(data), most))
 
 
 class Frames:

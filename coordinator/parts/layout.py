@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from .framed import Frame, Frames
+from .framed import FRAME, SMALL_FRAME, Frame, Frames
 from .nodes import Part
 from .pieces import Container, Match
 from .spans import Span, cut
@@ -18,7 +18,7 @@ from .writer import Writer
 # A span takes space in every later checkpoint, so fewer bytes than this are written again rather than shared.
 _LEAST_RUN = 256
 # A value from more logs is written anew, because reading it would take too many lookups.
-MOST_LOGS = 8
+MOST_LOGS = 16
 _NEW, _AGAIN = -1, -2
 
 
@@ -83,7 +83,7 @@ class Layout:
                 self._written += self._frames.of(run.at, run.at + run.last - run.first) if self._frames else ()
             elif number in taken:
                 self._append(taken[number], run)
-            elif number in growing and len(logs) < MOST_LOGS:
+            elif number in growing and len(logs) < MOST_LOGS - 1:  # one is for the rest
                 logs.add(log := self._writer.new_log())
                 self._append(log, run)
             else:
@@ -103,7 +103,8 @@ class Layout:
         return next(free, "") or self._writer.new_log()
 
     def _append(self, log: str, run: Run) -> None:
-        span, frames = self._writer.add(log, self._ends.get(log, 0), self._data[run.first : run.last])
+        data, size = self._data[run.first : run.last], SMALL_FRAME if run.at == _AGAIN else FRAME
+        span, frames = self._writer.add(log, self._ends.get(log, 0), data, size)
         self._used.add(log)
         self._ends[log] = span.last
         self._written += frames or ()

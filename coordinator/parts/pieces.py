@@ -12,19 +12,19 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgpack
+from xxhash import xxh3_64_intdigest
 
 from ...contracts.builtin_types import NAMED
 from .body import BYTES, DICT, LIST, TEXT, header
+from .texts import Texts
 
 # A smaller item is not looked into, and no more than so many of a level, the largest.
 _LEAST_INSIDE, _MOST_INSIDE = 512, 256
+# Each level takes as long as the first, and bytes from elsewhere may have thousands of them.
+_DEEPEST = 48
 # So many items that are smaller on average are taken together, some at a time, and not looked into at all if they are
 # no more than a few bytes each: these are numbers, or nothing that was packed.
 _MANY, _SMALL, _TINY = 1000, 64, 8
-# Two texts that begin with as many equal bytes are compared as to how long they are equal.
-_BEGINS = 256
-# By so many bytes at both ends, items are found that may be equal.
-_ENDS = 24
 # The headers of values of extension types, without the type, by their first byte.
 _EXTENSIONS = {0xC7: 2, 0xC8: 3, 0xC9: 5}
 
@@ -66,7 +66,7 @@ class _Matching:
         self._data = data
         self._base = base
         self._numbers = count()
-        self._texts: dict[bytes, Piece] = {}  # texts of the base that the body does not have, by how they begin
+        self._texts = Texts(data, base)
 
     def found(self, kind: str) -> list[Match]:
         """All pieces of the body."""
@@ -75,9 +75,9 @@ class _Matching:
         old = self._items(self._base, before, 0, kind, least=least) if kind != TEXT else []
         new: Sequence[Piece | Match] = self._items(self._data, whole, 0, kind, least=least) if old else []
         if not new:
-            self._texts[self._base[:_BEGINS]] = before
+            self._texts.add(0, len(self._base))
             return [*self._compared(whole)]
-        while True:
+        for _ in range(_DEEPEST):
             used: set[int] = set()
             placed = [*self._placed(new, old, used)]
             left = [piece for piece in placed if isinstance(piece, Piece)]
@@ -86,6 +86,7 @@ class _Matching:
             least = sum(piece.last - piece.first for piece in left) // _MOST_INSIDE
             old = [*self._below(piece for piece in old if piece.first not in used and _is_large(piece, least))]
             new = [each for piece in placed for each in self._opened(piece, least)]
+        return [piece if isinstance(piece, Match) else piece.placed(-1) for piece in new]
 
     def _placed(self, new: Iterable[Piece | Match], old: Sequence[Piece], used: set[int]) -> Iterator[Piece | Match]:
         """The pieces of one level, with their places, which are `used`. What is large and has none stays to be looked
@@ -132,7 +133,7 @@ class _Matching:
         for piece in old:
             start, inner = self._inside(self._base, piece)
             if not inner:
-                self._texts.setdefault(self._base[start : start + _BEGINS], piece._replace(first=start))
+                self._texts.add(start, piece.last)
             yield from inner
 
     def _opened(self, piece: Piece | Match, least: int) -> Iterator[Piece | Match]:
@@ -148,18 +149,9 @@ class _Matching:
         yield from inner or self._compared(Piece(start, piece.last, (*piece.within, next(self._numbers))))
 
     def _compared(self, text: Piece) -> Iterator[Match]:
-        """A text, with what is equal at both ends of one in the base."""
-        first, last, within, _ = text
-        known = self._texts.get(self._data[first : first + _BEGINS])
-        if known is None:
-            yield text.placed(-1)
-            return
-        most = min(last - first, known.last - known.first)
-        same = _equal(self._data, first, self._base, known.first, most)
-        behind = _equal_behind(self._data, last, self._base, known.last, most - same)
-        yield Match(first, first + same, within, known.first)
-        yield Match(first + same, last - behind, within, -1)
-        yield Match(last - behind, last, within, known.last - behind)
+        """A text, with what one of the base has of it."""
+        for part in self._texts.common(text.first, text.last):
+            yield Match(part.first, part.last, text.within, part.at)
 
     def _inside(self, body: bytes, piece: Piece) -> tuple[int, list[Piece]]:
         """Where a value's contents begin, and its items. None if it has none."""
@@ -199,11 +191,9 @@ def _is_large(piece: Piece, least: int = 0) -> bool:
 
 
 def _key(body: bytes, piece: Piece) -> Any:
-    """What equal pieces have in common. Those of which it does not tell all have to be compared."""
+    """What equal pieces have in common, and others hardly ever."""
     first, last = piece[:2]
-    if last - first <= 2 * _ENDS:
-        return body[first:last]
-    return last - first, body[first : first + _ENDS], body[last - _ENDS : last]
+    return body[first:last] if last - first <= _SMALL else xxh3_64_intdigest(memoryview(body)[first:last])
 
 
 def _ends(body: memoryview, most: int) -> list[int]:
@@ -233,27 +223,3 @@ def _together(body: bytes, first: int, ends: Sequence[int]) -> list[tuple[int, b
             at = end
         before = end
     return found if at == before else [*found, (before, False)]
-
-
-def _equal(one: bytes, at: int, other: bytes, there: int, most: int) -> int:
-    """How many bytes are equal from these offsets on."""
-    least = 0
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[at + least : at + middle] == other[there + least : there + middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least
-
-
-def _equal_behind(one: bytes, at: int, other: bytes, there: int, most: int) -> int:
-    """How many bytes are equal before these offsets."""
-    least = 0
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[at - middle : at - least] == other[there - middle : there - least]:
-            least = middle
-        else:
-            most = middle - 1
-    return least

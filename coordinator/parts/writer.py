@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-from .framed import Frame, portions
+from .framed import FRAME, Frame, portions
 from .nodes import Part
 from .spans import Append, Span
 
@@ -60,13 +60,13 @@ class Writer:
         self._logs += 1
         return f"{self._id}.{self._logs - 1}"
 
-    def add(self, log: str, at: int, data: bytes) -> Written:
-        """Append bytes to a log, which ends at this offset."""
+    def add(self, log: str, at: int, data: bytes, frame: int = FRAME) -> Written:
+        """Append bytes to a log, which ends at this offset, in frames of this size, if it has such."""
         if self._wrap is None:
             self.appends.append(Append(log, at, data))
             return Written(Span(log, at, at + len(data)), None)
         end, stored, frames = at, list[bytes](), list[Frame]()
-        for portion in portions(data):
+        for portion in portions(data, frame):
             stored.append(self._wrap(log, end, portion))
             frames.append(Frame(len(portion), len(stored[-1])))
             end += len(stored[-1])
