@@ -28,6 +28,7 @@ ANSWER_WITHIN = WITHIN / 2
 _GONE: tuple[type[Any], ...] = (Lost, ConnectionError)
 
 _began: ContextVar[float | None] = ContextVar("began", default=None)
+_silent_once: ContextVar[bool] = ContextVar("silent_once", default=False)
 
 
 def patience(socket_timeout: float) -> float:
@@ -44,6 +45,16 @@ def asked(began: float) -> Generator[None]:
         yield
     finally:
         _began.reset(token)
+
+
+@contextmanager
+def silent_once() -> Generator[None]:
+    """A block in which a server that does not answer is not asked again."""
+    token = _silent_once.set(True)
+    try:
+        yield
+    finally:
+        _silent_once.reset(token)
 
 
 def first_asked() -> float:
@@ -68,7 +79,7 @@ class Repeats(_Retry):
 
         def failed(error: Exception, *count: int) -> None:
             fail(error, *count)
-            if over(began, self._seconds):
+            if over(began, self._seconds) or (_silent_once.get() and isinstance(error, TimeoutError)):
                 raise error
 
         return super().call_with_retry(do, failed, *args, **more)

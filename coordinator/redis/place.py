@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +16,13 @@ import redis.asyncio
 from redis.asyncio import sentinel as asyncio_sentinel
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import ConnectionError, InvalidResponse, ResponseError, TimeoutError
-from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from ...contracts.errors import BadSetup
 from ...contracts.lean import dataclass
 from ...contracts.version import __version__
 from ..urls import unusable
-from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience
+from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience, silent_once
 
 # The client library is typed in part only.
 _Sync: Any = redis.Redis
@@ -127,17 +126,10 @@ class Place:
         """`client` for async code."""
         return self._client(_Async, _AsyncSentinel, AsyncRepeats, waits)
 
-    @contextmanager
-    def opening(self, client: Any) -> Generator[None]:
+    def opening(self) -> AbstractContextManager[None]:
         """A block in which a silent server is not asked again, so that a mistaken address is reported within seconds.
         (With Sentinels, the next attempt may find another server.)"""
-        usual = client.get_retry()
-        if not self.service:
-            client.set_retry(Retry(_backoff(), _REPEATS, supported_errors=(ConnectionError,)))
-        try:
-            yield
-        finally:
-            client.set_retry(usual)
+        return nullcontext() if self.service else silent_once()
 
     def _client(self, plain: Any, sentinel: Any, retry: Any, waits: bool) -> Any:
         options: dict[str, Any] = {**NAMED, **_DEFAULTS, **self.options}

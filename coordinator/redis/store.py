@@ -222,7 +222,7 @@ class RedisStore:
     def open(self) -> None:
         """Connect; check the server and the namespace, and make it if it is new and this store may."""
         try:
-            with self._place.opening(self._sync):
+            with self._place.opening():
                 follow(self._dialogue.opening(self._absent), self._sent)
         except TypeError as error:  # the client's way to say that it does not know an option of the URL
             raise BadSetup(f"store URL of {self.url} can't be used: {first_line(error)}") from None
@@ -235,7 +235,7 @@ class RedisStore:
     def examine(self) -> Examined:
         """What the server and the namespace report about themselves. Makes and changes nothing."""
         try:
-            with self._place.opening(self._sync):
+            with self._place.opening():
                 return follow(
                     examining(self.prefix, self.url, whole=True, replicas=self._dialogue.replicas), self._sent
                 )

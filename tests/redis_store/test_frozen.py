@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -138,3 +139,31 @@ def test_a_node_of_a_cluster(three_nodes: Cluster, runner: asyncio.Runner, side:
     jobs = (new_job() for _ in range(1000))
     there = next(job for job in jobs if three_nodes.owner(store.prefix(partition_of(job.job_id) % 16)) is node)
     _try(store, runner, side, node, second=there)
+
+
+def test_openings_beside_each_other_ask_once_and_change_nothing_for_others(own_redis: RedisServer) -> None:
+    """They use the same client as those who have it open."""
+    connection = bp.connect(f"{own_redis.url}?{_QUICK}")
+    with connection as coordinator, ThreadPoolExecutor(2) as threads:
+        client = connection._store._sync  # type: ignore[attr-defined]
+        usual, attempts = client.get_retry(), list[str]()
+        with frozen(own_redis), pytest.MonkeyPatch.context() as patched:
+            patched.setattr(patience.Repeats, "call_with_retry", _counted(attempts))
+            opened = [threads.submit(connection.open) for _ in range(2)]
+            assert all(isinstance(each.exception(10), bp.Unreachable) for each in opened)
+        assert len(attempts) <= 4  # each connects and asks
+        assert client.get_retry() is usual
+        assert coordinator.jobs() == []
+
+
+def _counted(attempts: list[str]) -> Callable[..., Any]:
+    repeating = patience.Repeats.call_with_retry
+
+    def call_with_retry(self: Any, do: Callable[[], Any], *args: Any, **more: Any) -> Any:
+        def counted() -> Any:
+            attempts.append("asked")
+            return do()
+
+        return repeating(self, counted, *args, **more)
+
+    return call_with_retry
