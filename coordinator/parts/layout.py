@@ -6,7 +6,9 @@ log. So a body stays in a few spans, however often each of its containers grows.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from .framed import FRAME, SMALL_FRAME, Frame, Frames
@@ -17,8 +19,8 @@ from .writer import Writer
 
 # A span takes space in every later checkpoint, so fewer bytes than this are written again rather than shared.
 _LEAST_RUN = 256
-# A value from more logs is written anew, because reading it would take too many lookups.
-MOST_LOGS = 16
+# A value from more logs is written anew: each takes some hundreds of bytes on Redis.
+MOST_LOGS = 32
 _NEW, _AGAIN = -1, -2
 
 
@@ -56,6 +58,7 @@ class Layout:
     def __init__(self, data: bytes, base: Part, writer: Writer) -> None:
         self._data = data
         self._base = base
+        self._starts = [*accumulate((span.last - span.first for span in base.spans), initial=0)]
         self._frames = Frames(base.frames) if base.frames is not None else None
         self._writer = writer
         self._ends = writer.ends(base)
@@ -92,7 +95,11 @@ class Layout:
 
     def _place(self, run: Run) -> Iterator[Span]:
         first, last = run.at, run.at + run.last - run.first
-        return cut(self._base.spans, *(self._frames.stored(first, last) if self._frames else (first, last)))
+        if self._frames:
+            first, last = self._frames.stored(first, last)
+        begin = bisect_right(self._starts, first) - 1
+        spans = self._base.spans[begin : bisect_left(self._starts, last)]
+        return cut(spans, first - self._starts[begin], last - self._starts[begin])
 
     def _is_open(self, span: Span) -> bool:
         return self._ends.get(span.log) == span.last

@@ -70,10 +70,9 @@ class _Matching:
 
     def found(self, kind: str) -> list[Match]:
         """All pieces of the body."""
-        least = 1 if kind in (LIST, DICT) else _TINY
         whole, before = Piece(0, len(self._data), ()), Piece(0, len(self._base), ())
-        old = self._items(self._base, before, 0, kind, least=least) if kind != TEXT else []
-        new: Sequence[Piece | Match] = self._items(self._data, whole, 0, kind, least=least) if old else []
+        old = self._items(self._base, before, 0, kind) if kind != TEXT else []
+        new: Sequence[Piece | Match] = self._items(self._data, whole, 0, kind) if old else []
         if not new:
             self._texts.add(0, len(self._base))
             return [*self._compared(whole)]
@@ -167,11 +166,11 @@ class _Matching:
             start += 2 + int.from_bytes(body[start : start + 2], "big")
         return start, self._items(body, piece, start, LIST)
 
-    def _items(self, body: bytes, piece: Piece, first: int, kind: str, *, least: int = _TINY) -> list[Piece]:
+    def _items(self, body: bytes, piece: Piece, first: int, kind: str) -> list[Piece]:
         """The items of a list or dict that begin there, or the one value that an extension's data is. None if they are
-        smaller than the `least` size on average."""
+        tiny."""
         size = piece.last - first
-        ends = _ends(memoryview(body)[first : piece.last], 1 + size // least)
+        ends = _ends(memoryview(body)[first : piece.last], 1 + size // _TINY)
         if not ends or ends[-1] != size or (kind == DICT and len(ends) % 2):
             return []
         if kind == DICT:  # a small value stays with its key

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 from xxhash import xxh3_128
 
 from .body import Body
@@ -12,8 +14,9 @@ from .runs import merged
 from .spans import joined
 from .writer import Writer
 
-# A value in more pieces than one for so many bytes is written anew, because reading it would take too many lookups.
-_PIECE, _FEW = 4096, 32
+# A value in more pieces is written anew: its spans take space in every checkpoint, and time to read. With one piece for
+# every 4 KB at 128 KB, and the root of that for more, both take the least space if pieces are changed at random.
+_FEW, _ROOM = 32, 8
 
 
 def whole(body: Body, writer: Writer) -> Part:
@@ -50,7 +53,7 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     layout = Layout(data, base, writer)
     runs = layout.runs(matches(body.kind, data, base.body[: base.length - base.tail]))
     kept = [run for run in runs if run.at >= 0]
-    most = max(_FEW, len(data) // _PIECE)
+    most = max(_FEW, isqrt(len(data) // _ROOM))
     if not 0 < len(kept) <= most or sum(run.last - run.first for run in runs) != len(data):
         return None  # too many spans; or some bytes are in no piece, which would be lost
     end = kept[-1].last  # behind it, all is new
