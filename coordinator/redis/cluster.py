@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from anyio import to_thread
 
-from ...contracts.errors import BadSetup
+from ...contracts.errors import BadSetup, Unreachable
 from ...contracts.names import MAX_PARTITIONS, home
 from ..checkup import Examined, Finding, Load, Shares, added, shares_added
 from ..coded.codec import Codec
@@ -32,6 +33,7 @@ from .server import absent
 
 R = TypeVar("R")
 _Exchange = Generator[Requests, list[Any], R]
+_log = logging.getLogger("batonpass.store")
 DEFAULT_PARTITIONS = 16
 # What is asked of several partitions, and soon again: one whose node is gone must not hold up the work in the others.
 _HASTY = (Heartbeat, Ready, Ring)
@@ -128,10 +130,19 @@ class ClusterStore:
         return ClusterStore(*self._given, scripts=self._scripts, partitions=partitions, denial=self._denial)
 
     def open(self) -> None:
-        """Connect; check the nodes and the namespace, and make it if it is new and this store may."""
-        self._know(self._run(self._counted()))
+        """Connect; check the nodes and the namespace, and make it if it is new and this store may. If it is not new, a
+        node that is away keeps nobody from what is on the others."""
+        count, is_new = self._run(self._counted())
+        self._know(count)
         runs: list[tuple[Partition, Calls[Any]]] = [(each, each.opening()) for each in self._partitions]
-        good(self._run(together(runs)))
+        outcomes = self._run(together(runs, hasty=not is_new))
+        away = [outcome for outcome in outcomes if isinstance(outcome, Unreachable)]
+        spared = 0 < len(away) < count and not is_new
+        good([outcome for outcome in outcomes if not (spared and isinstance(outcome, Unreachable))])
+        if spared:
+            _log.warning(
+                "%d of %d partitions are away, and what is in them stands still: %s", len(away), count, away[0]
+            )
 
     def examine(self) -> Examined:
         """What the nodes and partitions report, each thing once. Makes nothing."""
@@ -154,17 +165,18 @@ class ClusterStore:
         runs: list[tuple[Partition, Calls[Any]]] = [(each, each.sharing()) for each in self._partitions]
         return shares_added(good(self._run(together(runs))))
 
-    def _counted(self) -> _Exchange[int]:
-        """How many partitions the namespace has. Whoever opens it first decides that, for ever."""
+    def _counted(self) -> _Exchange[tuple[int, bool]]:
+        """How many partitions the namespace has, and whether it is new. Whoever opens it first decides that, for
+        ever."""
         [first] = self._new_partitions(1)
         counting = first.counted(self._wanted or DEFAULT_PARTITIONS, self._absent)
-        [count] = good((yield from together([(first, counting)])))
+        [(count, is_new)] = good((yield from together([(first, counting)])))
         if self._wanted and count != self._wanted:
             raise BadSetup(
                 f"{self.url}: the namespace was made with {count} partitions: leave partitions={self._wanted} out, or "
                 "move it to a new namespace with `batonpass repartition`"
             )
-        return int(count)
+        return count, is_new
 
     def _know(self, count: int) -> None:
         """All partitions, at once: other threads use them while this one opens the store again. With fewer of them,

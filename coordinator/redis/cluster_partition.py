@@ -78,17 +78,18 @@ class Partition(Dialogue):
         raise_first((known,))
         return int(known or 0)
 
-    def counted(self, count: int, absent: BatonpassError | None) -> Calls[int]:
-        """How many partitions the namespace has; `count` if it is new, or the error for that. A namespace without the
-        record was made on a single server."""
+    def counted(self, count: int, absent: BatonpassError | None) -> Calls[tuple[int, bool]]:
+        """How many partitions the namespace has, and whether it is new: then it gets `count`, or there is an error for
+        that. A namespace without the record was made on a single server."""
         schema, partitions = f"{self.prefix}schema", f"{self.prefix}partitions"
         known, made = yield [("GET", partitions), ("GET", schema)]
         if known is made is None and absent is not None:
             raise absent
+        is_new = made is None
         if known is None:
             _, known = yield [("SET", partitions, 1 if made is not None else count, "NX"), ("GET", partitions)]
         raise_first((known, made))
-        return int(known)
+        return int(known), is_new
 
 
 def _used(reply: list[Any]) -> Used:

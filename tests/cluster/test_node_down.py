@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 
 import pytest
 from anyio import create_task_group, fail_after, sleep
@@ -96,6 +96,27 @@ def test_deliveries_in_the_others_are_claimed_soon(own_cluster: Cluster, store: 
     began = time.monotonic()
     assert {fence.job_id for fence in claim(store, JOBS)} == staying
     assert time.monotonic() - began < 4
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("how", ["killed", "silent"])
+def test_the_others_can_be_opened(own_cluster: Cluster, store: ClusterStore, how: str) -> None:
+    """A worker that is started meanwhile, or a request that connects, has work there. Nothing new is half made."""
+    jobs = [store.call(new_job()).id for _ in range(JOBS)]
+    staying = {job for job in jobs if fits(own_cluster, store, job)}
+    gone = own_cluster.primaries[2]
+    with frozen(gone) if how == "silent" else nullcontext():
+        if how == "killed":
+            gone.kill()
+        later = open_store(own_cluster.url)
+        assert isinstance(later, ClusterStore)
+        began = time.monotonic()
+        later.open()
+        assert time.monotonic() - began < 8
+        assert {fence.job_id for fence in claim(later, JOBS)} == staying
+        later.close()
+        with pytest.raises(bp.Unreachable):
+            open_store(f"{own_cluster.url}?namespace=new").open()
 
 
 @pytest.mark.timeout(120)
