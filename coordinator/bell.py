@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Condition
-from weakref import WeakSet
 
 import anyio
+
+from .forks import tell_of_forks
 
 
 class Bell:
@@ -18,7 +18,7 @@ class Bell:
     def __init__(self) -> None:
         self._rings = 0
         self.forked()
-        _ALL.add(self)
+        tell_of_forks(self)
 
     def forked(self) -> None:
         """After a fork: nobody waits in the new process, and the thread that held the lock does not exist here."""
@@ -66,17 +66,6 @@ class Bell:
         finally:
             self.forget(loop, rung.set)
         return self._rings
-
-
-_ALL: WeakSet[Bell] = WeakSet()
-
-
-def _forked() -> None:
-    for bell in list(_ALL):
-        bell.forked()
-
-
-os.register_at_fork(after_in_child=_forked)
 
 
 class BellWatch:

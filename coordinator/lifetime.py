@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from threading import Lock
 
 from ..contracts.errors import BadSetup
+from .forks import tell_of_forks
 
 
 class Closed(BadSetup):
@@ -24,17 +24,21 @@ class Lifetime:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._pid = os.getpid()
+        self._alone = Lock()
         # Lists, because their methods need no lock among threads.
         self._calls: list[None] = []
         self._blocks: list[None] = []
         self._prolonged: list[None] = []
         self._closed = False
+        tell_of_forks(self)
+
+    def forked(self) -> None:
+        """After a fork: the thread that held the lock does not exist here."""
+        self._alone = Lock()
 
     def begin(self, *, block: bool) -> None:
         """It is opened."""
-        with self._alone():
+        with self._alone:
             (self._blocks if block else self._calls).append(None)
 
     def end(self, *, block: bool) -> bool:
@@ -48,18 +52,13 @@ class Lifetime:
     def ending(self) -> Generator[bool]:
         """A block in which nobody opens it, for taking away what is to be closed. Gives whether nobody has it open: not
         if somebody was quicker. It must not wait for anything."""
-        with self._alone():
+        with self._alone:
             yield not self._in_use
-
-    def _alone(self) -> Lock:
-        if self._pid != os.getpid():  # after a fork, the thread that held the lock does not exist here
-            self._lock, self._pid = Lock(), os.getpid()
-        return self._lock
 
     @contextmanager
     def prolonged(self) -> Generator[None]:
         """It is not over within this block. A worker whose coordinator is closed has to give back what it holds."""
-        with self._alone():
+        with self._alone:
             self._prolonged.append(None)
         try:
             yield

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from ..coded.codec import Codec
+from ..forks import tell_of_forks
 from .nodes import Base, Inline
 
 # For how many threads, and how many bytes of states in all.
@@ -22,6 +23,11 @@ class Bases:
         self._known: OrderedDict[str, Callable[[], Base]] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._size = 0
+        tell_of_forks(self)
+
+    def forked(self) -> None:
+        """After a fork: the thread that held the lock does not exist here."""
+        self._lock = Lock()
 
     def get(self, thread: str) -> Base | None:
         """The thread's base, if it is remembered."""

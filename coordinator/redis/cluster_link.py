@@ -22,6 +22,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ..closing import end_all
+from ..forks import tell_of_forks
 from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..urls import unusable
@@ -100,6 +101,11 @@ class ClusterLink:
         self._async = PerLoop(self._new_loop_client, Side.aclose)
         self.subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
         self.lifetime = Lifetime()
+        self._making = Lock()
+        tell_of_forks(self)
+
+    def forked(self) -> None:
+        """After a fork: the thread that held the lock does not exist here."""
         self._making = Lock()
 
     @property

@@ -8,7 +8,6 @@ to: the caller goes on with the client.
 
 from __future__ import annotations
 
-import os
 from asyncio import Future, get_running_loop
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ import hiredis
 from redis.exceptions import ConnectionError
 from redis.exceptions import ResponseError as _Refused
 
+from ..forks import tell_of_forks
 from ..lifetime import Lifetime
 from .cancels import heeding
 from .once import Once
@@ -63,13 +63,15 @@ class Connections:
         self._pool = client.connection_pool
         self._lifetime = lifetime
         self._most = _most(self._pool)
+        self.forked()
+        tell_of_forks(self)
+
+    def forked(self) -> None:
+        """After a fork: the connections belong to the parent."""
         self._idle: deque[Any] = deque()
-        self._pid = os.getpid()
 
     def ask(self, *command: Any) -> Any:
         """The reply to a command; an error of the client library if the server refuses it or is not there."""
-        if self._pid != os.getpid():  # after a fork, the connections belong to the parent
-            self._idle, self._pid = deque(), os.getpid()
         try:
             connection = self._idle.pop()
         except IndexError:

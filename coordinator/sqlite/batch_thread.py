@@ -7,7 +7,6 @@ thread stays, and returns all answers of a batch at once.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -16,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from ...contracts.lean import dataclass
+from ..forks import tell_of_forks
 from ..shielded import shielded
 
 T = TypeVar("T")
@@ -50,10 +50,11 @@ class BatchThread(Generic[T]):
 
     def __init__(self, do: Callable[[Sequence[T]], Sequence[Any]]) -> None:
         self._do = do
-        self._begin()
+        self.forked()
+        tell_of_forks(self)
 
-    def _begin(self) -> None:
-        self._pid = os.getpid()
+    def forked(self) -> None:
+        """After a fork: the thread, and those who asked it, belong to the parent."""
         self._lock = Lock()
         self._queue: SimpleQueue[_Asked[T]] = SimpleQueue()
         self._works = False
@@ -61,8 +62,6 @@ class BatchThread(Generic[T]):
 
     async def ask(self, what: T) -> Any:
         """The answer to a request. The request is carried out even if the task is cancelled."""
-        if self._pid != os.getpid():  # after a fork, the thread belongs to the parent
-            self._begin()
         loop = asyncio.get_running_loop()
         asked = _Asked(what, loop, loop.create_future())
         with self._lock:

@@ -23,6 +23,7 @@ from threading import Lock
 from weakref import finalize
 
 from ...contracts.errors import Unreachable
+from ..forks import tell_of_forks
 
 # Without `fdatasync` (macOS, Windows) SQLite syncs by itself.
 SHARED = hasattr(os, "fdatasync")
@@ -35,7 +36,6 @@ class Disk:
     def __init__(self, path: str) -> None:
         self._path = path
         self._lock = Lock()
-        self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._log: int | None = None
         self._closes: finalize[..., Disk] | None = None  # if nobody closes it
@@ -44,6 +44,11 @@ class Disk:
         self._committed = 0
         self._kept = 0
         self.waits = 0
+        tell_of_forks(self)
+
+    def forked(self) -> None:
+        """After a fork: the thread that held the lock does not exist here."""
+        self._lock = Lock()
 
     def noted(self, connection: sqlite3.Connection) -> int:
         """A commit was made."""
@@ -54,7 +59,7 @@ class Disk:
 
     def _open(self, connection: sqlite3.Connection) -> None:
         """Open the log. It exists as long as there are connections, so a later connection may have a new log."""
-        with self._alone():
+        with self._lock:
             self._let_go()
             try:
                 self._log, self._connection = os.open(f"{self._path}-wal", os.O_RDWR), connection
@@ -72,11 +77,6 @@ class Disk:
         """
         return os.lseek(self._log, 0, os.SEEK_END) if self._log is not None else 0
 
-    def _alone(self) -> Lock:
-        if self._pid != os.getpid():  # after a fork, the thread that held the lock does not exist here
-            self._lock, self._pid = Lock(), os.getpid()
-        return self._lock
-
     @property
     def committed(self) -> int:
         """The last commit."""
@@ -90,7 +90,7 @@ class Disk:
         """Return when that commit is on the disk. `Unreachable` if it may not be: it can be read, but may get lost."""
         if self.has(commit):
             return
-        with self._alone():
+        with self._lock:
             if self._kept < commit:
                 self._keep()
             if self._kept < commit:
@@ -121,7 +121,7 @@ class Disk:
 
     def close(self) -> None:
         """Close the log. Others may still wait for what was committed: it is synced first."""
-        with self._alone():
+        with self._lock:
             self._let_go()
 
     def _let_go(self) -> None:

@@ -190,3 +190,41 @@ async def main():
 asyncio.run(main())
 """
     finished(run(program, path))
+
+
+def test_threads_of_a_child_that_first_use_it_at_once(path: Path) -> None:
+    """Each in its own loop. A child begins with all that it needs, before any of its threads runs: nothing that one of
+    them has asked of may be replaced by another, which is just about to find out that it is in a child."""
+    program = """
+import asyncio, os, sys, threading
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.sqlite.store import SqliteStore
+from tests.harness.bench import new_job
+store = SqliteStore(sys.argv[1], "default")
+asyncio.run(store.acall(new_job()))
+asyncio.run(store.acall(c.ListJobs()))
+
+def parts():
+    threads = [store._reader, store._writer, store._syncer]
+    return [(each._queue, each._lock, each._left) for each in threads] + [store._disk._lock, store.lifetime._alone]
+
+def use():
+    begin.wait()
+    asyncio.run(store.acall(new_job()))
+    asyncio.run(store.acall(c.ListJobs()))
+
+before = parts()
+child = os.fork()
+if child == 0:
+    sys.setswitchinterval(1e-5)
+    mine, begin = parts(), threading.Barrier(4)
+    users = [threading.Thread(target=use) for _ in range(4)]
+    for each in users:
+        each.start()
+    for each in users:
+        each.join()
+    os._exit(0 if mine == parts() and mine[0] != before[0] else 1)
+assert os.waitpid(child, 0)[1] == 0
+print(len(store.call(c.ListJobs())))
+"""
+    assert finished(run(program, path)) == "5"
