@@ -19,6 +19,7 @@ _PAUSE = 1.0
 _SELDOM = 5.0
 _ASKING = frozenset[type[Command[Any]]]({Claim, Reap, TrimEvents})
 _TELLING = frozenset[type[Command[Any]]]({Events, LastEvent})
+_NOTHING = ("0-0", "")
 _CAUSE = (
     " (a restart without its last writes, a failover, an old backup). Jobs go on from what is left; what came after "
     "that may run again"
@@ -30,8 +31,13 @@ class Witness:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._seen = ("0-0", "")
+        self._seen = _NOTHING
         self._next = time.monotonic() + _PAUSE
+
+    @property
+    def knows(self) -> bool:
+        """Whether it has seen anything."""
+        return self._seen != _NOTHING
 
     def due(self, command: Command[Any]) -> bool:
         """Whether to look at the store now. Always with a command whose answer tells how far the store is."""
