@@ -71,6 +71,11 @@ def partition_of(minted: str) -> int:
     return _ALPHABET.index(minted[1]) * 32 + _ALPHABET.index(minted[2])
 
 
+def minted_at(minted: str) -> int:
+    """When an id was minted, in ms since 1970 by the clock of its client: for what is said about it, not for order."""
+    return sum(_ALPHABET.index(digit) << 5 * place for place, digit in enumerate(reversed(minted[3:12])))
+
+
 @lru_cache(maxsize=256)
 def home(thread: str) -> int:
     """The partition of a thread and of everything on it: the one in the job's id that names it, else by its name."""

@@ -59,7 +59,7 @@ def _fenced(job_id: str, token: str, state: str, worker: str, current: str) -> B
     return Fenced(f"job {job_id} was taken back ({state}): the lease with token {token} has ended, nothing was written")
 
 
-def _no_job(job_id: str) -> BatonpassError:
+def _no_job(job_id: str, _searched: str = "") -> BatonpassError:
     return NotFound(f"there is no job {job_id}: it may have been deleted, or belong to another store or namespace")
 
 

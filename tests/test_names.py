@@ -11,7 +11,7 @@ from multiprocessing.queues import SimpleQueue
 
 import pytest
 
-from batonpass.contracts.names import MAX_PARTITIONS, digest, home, is_id, mint, mint_some, partition_of
+from batonpass.contracts.names import MAX_PARTITIONS, digest, home, is_id, mint, mint_some, minted_at, partition_of
 
 ALPHABET = set("0123456789abcdefghjkmnpqrstvwxyz")
 
@@ -30,6 +30,11 @@ def test_some_ids_minted_at_once_are_ids_like_others() -> None:
     assert len({*some, mint("l")}) == 501
     assert all(is_id(each, "l") and partition_of(each) == 0 for each in some)
     assert some[0][:12] <= mint("l")[:12]  # the time: neighbours in an index
+
+
+def test_an_id_says_when_it_was_minted() -> None:
+    before = time.time_ns() // 1_000_000
+    assert before <= minted_at(mint("j", 7)) <= time.time_ns() // 1_000_000
 
 
 @pytest.mark.parametrize("partition", [0, 1, 31, 32, 500, MAX_PARTITIONS - 1])

@@ -103,7 +103,7 @@ class Dialogue:
         self.denial.since = None
         reply = unfolded(reply)
         if reply[0] != b"+":
-            self.witness.refused(command, reply)
+            self.witness.refused(reply)
         return answer(command, reply)
 
     def _whole(self, result: R) -> Calls[R]:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ...contracts.names import is_id, minted_at
 from ..commands import Claim, Command, Events, LastEvent, Reap, TrimEvents
 from ..safety import UnsafeStore
 from .wire_values import read_text
@@ -61,13 +62,21 @@ class Witness:
             text = f"{self._url} went back in time: event {known}, which it had, is gone{_CAUSE}"
             warnings.warn(text, UnsafeStore, stacklevel=2)
 
-    def refused(self, command: Command[Any], reply: Sequence[Any]) -> None:
+    def refused(self, reply: Sequence[Any]) -> None:
         """Look at a refusal: if the store does not know a lease that it gave, it has lost writes."""
         if reply[0] == b"!fenced" and int(reply[5]) < int(reply[2]):
             proof = f"of job {read_text(reply[1])} it knows token {int(reply[5])}, but issued {int(reply[2])}"
-        elif reply[0] == b"!no_job" and getattr(command, "fence", None):
-            proof = f"it does not know job {read_text(reply[1])}, which it leased"
+        elif reply[0] == b"!no_job" and len(reply) > 2 and reply[2]:  # a fence's, and nobody has deleted the job
+            proof = f"it does not know job {read_text(reply[1])}, which it leased" if _is_lost(*reply[1:3]) else ""
         else:
             return
         self.hurry()
-        _log.error("%s went back in time: %s%s", self._url, proof, _CAUSE)
+        if proof:
+            _log.error("%s went back in time: %s%s", self._url, proof, _CAUSE)
+
+
+def _is_lost(job: bytes, searched: bytes) -> bool:
+    """Whether no event since a job was made says that it was deleted. If there are too many to tell, the next look at
+    the store has to."""
+    job_id = read_text(job)
+    return is_id(job_id, "j") and int(searched.partition(b"-")[0]) <= minted_at(job_id)

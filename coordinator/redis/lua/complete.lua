@@ -2,8 +2,8 @@
 -- KEYS prefix
 -- ARGV job, token, lease, result, checkpoint (5 or more: lib/checkpoint.lua; id '' for none), of each; a checkpoint has
 --      one alone
--- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id};
---      a list of these if they are several
+-- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job' ...}, {'!ungrounded', base},
+--      {'!thread', id}; a list of these if they are several
 --@ uses clock fence record thread job parts append checkpoint
 local function complete(at, now)
   local id = ARGV[at]

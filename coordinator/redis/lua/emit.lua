@@ -1,7 +1,7 @@
 -- Adds to what a job streams, and wakes its readers. A stream is kept for a while after the last addition.
 -- KEYS prefix
 -- ARGV job, token, lease, how many are kept, for how many ms, then data of each
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job' ...}
 --@ uses fence
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3])

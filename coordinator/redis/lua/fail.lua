@@ -1,7 +1,7 @@
 -- Ends a delivery without a result: the next attempt gets a timer, or the job ends.
 -- KEYS prefix
 -- ARGV job, token, lease, error, reason, retry in ms or '', state of the end, what was spent or ''
--- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
+-- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job' ...}
 --@ uses clock fence record thread job
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'failing', 'queue', unpack(ENDING))

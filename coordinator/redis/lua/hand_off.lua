@@ -2,7 +2,8 @@
 -- KEYS prefix
 -- ARGV job, token, lease, agent, contract, queue, envelope, what the event says more (packed) or '', lane or '',
 --      what was spent or '', checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
+-- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job' ...}, {'!ungrounded', base},
+--      {'!thread', id}
 --@ uses clock fence record thread job parts append checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off', 'slot', 'attempt', 'crashes', 'asked', 'children')

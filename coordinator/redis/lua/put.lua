@@ -4,8 +4,8 @@
 -- ARGV job or '', token, lease, thread digest, thread name, spot of the parent (of no key for none), spot that must be
 --      the latest (of no key for none) or '', agent, where to go on from or '', checkpoint (5 or more:
 --      lib/checkpoint.lua), then each write (name, '1' if again or '-' if gone, value)
--- Returns {'+', commit line}, {'>', where to go on from}, {'!fenced' ...}, {'!no_job'}, {'!thread', id}, {'!busy' ...},
---      {'!outrun' ...}, {'!ungrounded', base}
+-- Returns {'+', commit line}, {'>', where to go on from}, {'!fenced' ...}, {'!no_job' ...}, {'!thread', id},
+--      {'!busy' ...}, {'!outrun' ...}, {'!ungrounded', base}
 --@ uses clock fence holder record parts append checkpoint places free put writes
 local thread, name, parent_spot, tip_spot, now = ARGV[4], ARGV[5], ARGV[6], ARGV[7], now_ms()
 local checkpoint, rest = read_checkpoint(10)

@@ -3,7 +3,7 @@
 -- KEYS prefix
 -- ARGV job or '', token, lease, thread digest, thread name, spot, then each write (name, '1' if again or '-' if gone,
 --      value)
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!thread', spot}, {'!busy' ...}, {'!ungrounded', spot}
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job' ...}, {'!thread', spot}, {'!busy' ...}, {'!ungrounded', spot}
 --@ uses fence holder record parts places free writes
 local thread, name, spot = ARGV[4], ARGV[5], ARGV[6]
 local fields, refused

@@ -1,7 +1,7 @@
 -- Adds records to the hop's journal.
 -- KEYS prefix
 -- ARGV job, token, lease, then key, value of each record
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job' ...}
 --@ uses fence
 local fields, refused = held(ARGV[1], ARGV[2], ARGV[3])
 if not fields then

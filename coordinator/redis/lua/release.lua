@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job, token, lease, how the process that ran it died or '', '1' if it goes behind all that is ready, '1' if its
 --      worker was cut off, deaths from which on it waits, deaths that park it, ms of the first wait, ms of the longest
--- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
+-- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job' ...}
 --@ uses clock fence record thread job deaths
 local id, crash = ARGV[1], ARGV[4]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue', 'worker', 'crashes',

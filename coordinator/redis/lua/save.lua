@@ -2,7 +2,7 @@
 -- did.
 -- KEYS prefix
 -- ARGV job, token, lease, checkpoint (5 or more: lib/checkpoint.lua), then key, value of each journal record
--- Returns {'+', commit line}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
+-- Returns {'+', commit line}, {'!fenced' ...}, {'!no_job' ...}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence parts append checkpoint
 local id = ARGV[1]
 local checkpoint, rest = read_checkpoint(4)

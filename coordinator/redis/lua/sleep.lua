@@ -1,7 +1,7 @@
 -- Ends a delivery: the job goes on when its time has come. It has come this far, so its attempts are counted anew.
 -- KEYS prefix
 -- ARGV job, token, lease, delay in ms, checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base},
+-- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job' ...}, {'!ungrounded', base},
 --      {'!thread', id}
 --@ uses clock fence record thread job parts append checkpoint
 local id = ARGV[1]

@@ -3,8 +3,8 @@
 -- ARGV job, token, lease, fan-out, children in all, how many must be done, how many may be lost, number of children
 --      given here, checkpoint (5 or more: lib/checkpoint.lua; id '' for none), then child (lib/children.lua) of each,
 --      then key, value of each journal record
--- Returns {'+', queue of each child that is ready}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread',
---      id}, {'!unstaged', job, how many are there, how many should be}
+-- Returns {'+', queue of each child that is ready}, {'!fenced' ...}, {'!no_job' ...}, {'!ungrounded', base},
+--      {'!thread', id}, {'!unstaged', job, how many are there, how many should be}
 --@ uses clock holder fence record thread job retry parts append checkpoint children
 local id, fan, given = ARGV[1], ARGV[4], tonumber(ARGV[8])
 local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'slot', 'priority', 'failing')

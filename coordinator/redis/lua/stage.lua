@@ -1,7 +1,7 @@
 -- Stores children for the fan-out that this lease prepares. The same again changes nothing.
 -- KEYS prefix
 -- ARGV job, token, lease, how many were put by before (0 to begin anew), then child (lib/children.lua) of each
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!unstaged', job, how many are there, how many should be}
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job' ...}, {'!unstaged', job, how many are there, how many should be}
 --@ uses fence
 local id, before = ARGV[1], tonumber(ARGV[4])
 local fields, refused = held(id, ARGV[2], ARGV[3])

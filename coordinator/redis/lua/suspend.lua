@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job, token, lease, question, terms, assignee, timeout ms or '0', answer that is taken then or '', escalation or
 --      '', checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base},
+-- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job' ...}, {'!ungrounded', base},
 --      {'!thread', id}
 --@ uses clock fence record thread job parts append checkpoint
 local id, timeout = ARGV[1], tonumber(ARGV[7])

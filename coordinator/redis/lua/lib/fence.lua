@@ -1,5 +1,18 @@
 -- Who may write for a job.
 
+-- How far back the events were searched for why a job is not there: a position; '0-0' if these are all that there ever
+-- were, '' if one of them says that the job was deleted. (Who looks at a refusal wants to know whether it was lost.)
+local function searched(id)
+  local events = redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 500)
+  for _, event in ipairs(events) do
+    if event[2][2] == 'batonpass.job.deleted' and event[2][4] == id then
+      return ''
+    end
+  end
+  local all = #events < 500 and redis.call('EXISTS', P .. 'trimmed') == 0
+  return not all and events[1] and events[#events][1] or '0-0'
+end
+
 -- The fence: returns the job's agent, hop, thread, tip and count, the other fields named, and `closed` (what the job
 -- will store as the end of this delivery), if the lease is held. Otherwise nil and the reply to give: {'+'} if this
 -- lease has already ended its delivery by the same operation (a retry after a lost reply), else a refusal.
@@ -15,7 +28,7 @@ local function held(id, token, lease, operation, ...)
     return fields
   end
   if not job[1] then
-    return nil, refuse('no_job', id)
+    return nil, refuse('no_job', id, searched(id))
   end
   local now = redis.call('HMGET', key, 'closed', 'state', 'worker')
   if operation and now[1] == operation .. ' ' .. lease then
