@@ -16,7 +16,7 @@ from .failures import raise_first
 from .going_on import GoOn, Unfinished
 from .scripts import Script
 from .segments import READERS, filled, held_by, lacking, needed
-from .server import SCHEMA_VERSION, check_namespace, check_server
+from .server import SCHEMA_VERSION, check_namespace, check_server, is_replica
 from .wire import answer, arguments, unfolded
 from .witness import Witness
 
@@ -27,6 +27,8 @@ Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
 _CONFIRMED_WITHIN = 1000
 # Losing the effect of one of these only means a repetition, so they don't wait for replicas.
 _REPEATABLE = READING | {AckEvents, Claim, Heartbeat, Reap, TakeEvents}
+# How often a cluster's partition is asked again for its master.
+_FAILOVERS = 3
 
 
 class Dialogue:
@@ -147,9 +149,9 @@ class Dialogue:
         newest = self.look("EVALSHA") if looks else ("XREVRANGE", f"{self.prefix}events", "+", "-", "COUNT", 1)
         # A user without rights to the channels would never be woken. (A user who may only read may not publish.)
         publish = ("PUBLISH", f"{self.prefix}live:", "")
-        info, found, events, published = yield [
-            ("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish
-        ]  # fmt: skip
+        info, found, events, published = yield from self._of_master(
+            [("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish]
+        )
         raise_first((info, found, *([] if looks else [events])))
         version, known, mark, count = found
         if isinstance(published, Exception) and "channel" in str(published):
@@ -165,6 +167,16 @@ class Dialogue:
         else:
             self.witness.learn(events[0][0] if events else b"0-0", known or b"")
         self.denial.let_in = True
+
+    def _of_master(self, commands: Sequence[tuple[Any, ...]]) -> Calls[list[Any]]:
+        """The replies to what opening asks, INFO first. A cluster's node that just became a replica answers that all
+        the same. But what names a key it sends on to its new master, which the client knows then."""
+        replies = yield commands
+        for _ in range(0 if self._is_whole else _FAILOVERS):
+            if isinstance(replies[0], Exception) or not is_replica(replies[0]):
+                break
+            replies = yield commands
+        return replies
 
     def _made(self, schema: str, epoch: str) -> Calls[tuple[bytes, bytes | None]]:
         """Make the namespace, unless somebody else just has. Returns its schema's version and its epoch."""

@@ -89,6 +89,11 @@ def _product(info: Mapping[str, Any]) -> tuple[str, str, tuple[int, int]]:
     return next((row for row in _PRODUCTS if row[0] in info), _PRODUCTS[-1])
 
 
+def is_replica(info: Mapping[str, Any]) -> bool:
+    """Whether it accepts no writes, because they come from another server."""
+    return info.get("role") == "slave"
+
+
 def refusing(info: Mapping[str, Any]) -> str:
     """Why it takes no writes, "" if it does."""
     if int(info.get("aof_enabled", 0)) and info.get("aof_last_write_status", "ok") != "ok":
@@ -105,5 +110,10 @@ def dangers(info: Mapping[str, Any]) -> Iterator[str]:
     policy = str(info.get("maxmemory_policy", "noeviction"))
     if int(info.get("maxmemory", 0)) and policy != "noeviction":
         yield f"may evict jobs when its memory is full (maxmemory-policy {policy}; set it to noeviction)"
-    if info.get("role") == "slave":
+    if is_replica(info) and int(info.get("cluster_enabled", 0)):
+        yield (
+            "has a replica where a master should be: a failover is under way, and what needs that master waits for its "
+            "end, or the nodes disagree (look at CLUSTER NODES)"
+        )
+    elif is_replica(info):
         yield "is a replica, which accepts no writes: give the address of its master, or redis+sentinel://"
