@@ -192,9 +192,10 @@ class Coordinator(Scheduling):
         however large the state is. Either way a thread stores only what is new in large values.
 
         The parent is the thread's newest checkpoint. `parent` says which one you expect: if another was saved since,
-        you get `Conflict`, unless `branch` is true. `context` is small metadata that lists show. `ttl` is in seconds,
-        None to keep it. Raises `Unserializable` with the path of a value that can't be restored, and `ThreadBusy` while
-        a job runs on the thread.
+        you get `Conflict`, unless `branch` is true. With that, it may be on another thread, too (on a cluster only if
+        both threads are in one partition, else you get `BadSetup`: `fork` makes a new thread anywhere). `context` is
+        small metadata that lists show. `ttl` is in seconds, None to keep it. Raises `Unserializable` with the path of a
+        value that can't be restored, and `ThreadBusy` while a job runs on the thread.
         """
         place = checkpoints.Place(thread, agent, parent, branch, ttl, self.book.state_version(agent))
         snapshot = checkpoints.snapshot(state, changes, append, step, context, framework)
@@ -338,7 +339,7 @@ class Coordinator(Scheduling):
 
     async def trim_events(self, keep: int) -> int:
         """Delete all but the newest `keep` events now, and return how many. Workers do this on their own (`?events=` in
-        the store's URL)."""
+        the store's URL). On a cluster, each partition keeps its share, at least one: with 16 and `keep=10` up to 16."""
         return await adrive(self.store, events.trim(keep))
 
     async def declare(self, app: App) -> None:

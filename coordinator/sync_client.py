@@ -277,7 +277,8 @@ class SyncCoordinator(SyncScheduling):
         drive(self.store, webhooks.delete(name))
 
     def trim_events(self, keep: int) -> int:
-        """Delete all but the newest `keep` events now, and return how many."""
+        """Delete all but the newest `keep` events now, and return how many. On a cluster, each partition keeps its
+        share, at least one."""
         return drive(self.store, events.trim(keep))
 
     def declare(self, app: App) -> None:

@@ -103,8 +103,9 @@ def _together(checkpoint_id: str, thread: str, count: int) -> Plan[None]:
     if home(thread) % count != at:
         good((yield [(at, c.Restore(checkpoint_id))]))
         raise BadSetup(
-            f"checkpoint {checkpoint_id} and thread {thread!r} live in different partitions of this store: go on from "
-            "it on its own thread (branch=True), or with a job of its own (hand_off)"
+            f"checkpoint {checkpoint_id} and thread {thread!r} live in different partitions of this store, so nothing "
+            "on that thread can go on from it: make a new thread of it with fork(checkpoint, thread=...), save to the "
+            "checkpoint's own thread, or give it to a job of its own (hand_off)"
         )
 
 

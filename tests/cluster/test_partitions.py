@@ -205,10 +205,34 @@ def test_a_new_job_inherits_its_origins_partition(bench: Bench) -> None:
 def test_a_thread_elsewhere_can_not_go_on_from_a_checkpoint(bench: Bench) -> None:
     origin = bench.save(None, thread="run")
     other = next(name for name in map(str, range(99)) if (home(name) - home("run")) % COUNT)
-    with bench.refused(bp.BadSetup, "different partitions"):
+    with bench.refused(bp.BadSetup, r"different partitions .* make a new thread of it with fork\(checkpoint, thread"):
         bench.save(None, thread=other, parent=origin, branch=True)
     with bench.refused(bp.BadSetup, "different partitions"):
         bench.do(c.Submit(mint("j", home(other)), other, new_target(), origin=origin))
+
+
+def test_a_thread_elsewhere_can_be_made_of_a_checkpoint(cluster_url: str) -> None:
+    """As the error says that tells of the other way."""
+    other = next(name for name in map(str, range(99)) if (home(name) - home("run")) % COUNT)
+    with bp.connect(cluster_url) as coordinator:
+        origin = coordinator.save(thread="run", agent="a", state={"n": 1})
+        with pytest.raises(bp.BadSetup) as refused:
+            coordinator.save(thread=other, agent="a", state={"n": 2}, parent=origin.id, branch=True)
+        assert "branch=True" not in str(refused.value), "it was given"
+        made = coordinator.fork(origin.id, state={"n": 2}, thread=other)
+        assert [each.id for each in coordinator.ancestors(made.id)] == [origin.id]
+        again = coordinator.save(thread="run", agent="a", state={"n": 3}, parent=origin.id, branch=True)
+        assert again.thread == "run"
+
+
+def test_each_partition_keeps_its_share_of_the_events(cluster_url: str) -> None:
+    with bp.connect(cluster_url) as coordinator:
+        for n in range(100):
+            coordinator.save(thread=str(n), agent="a", state=n)
+        used = len({home(str(n)) % COUNT for n in range(100)})
+        coordinator.trim_events(10)
+        assert len(list(coordinator.events())) == used
+        assert coordinator.trim_events(1) == 0
 
 
 def test_the_number_of_partitions_is_kept(three_nodes: Cluster, cluster_url: str) -> None:
