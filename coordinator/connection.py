@@ -65,7 +65,9 @@ class Connection:
     def _open(self, *, block: bool) -> SyncCoordinator:
         self._store.lifetime.begin(block=block)
         try:
-            self._store.open()
+            if not self._store.lifetime.checked:
+                self._store.open()
+                self._store.lifetime.has_checked()
         except BaseException:  # a server that will not do, say: it may be connected
             self._close(block=block)
             raise
@@ -89,7 +91,9 @@ class Connection:
         _check_loop()
         self._store.lifetime.begin(block=block)
         try:
-            await self._store.aopen()
+            if not self._store.lifetime.checked:
+                await self._store.aopen()
+                self._store.lifetime.has_checked()
         except BaseException:
             await self._aclose(block=block)
             raise
@@ -134,7 +138,8 @@ def connect(
       BATONPASS_SIGN_KEYS and BATONPASS_COMPRESS).
 
     Nothing is opened before the `with` (or `aopen()`, `open()`). If the store can't be used, you get `Unreachable` or
-    `BadSetup` there.
+    `BadSetup` there. One that is open already, in an outer block or another thread, is not asked again: so a web
+    application can open it once, and have a `with` for each request that costs nothing.
     """
     given: Any = app  # users without a type checker give anything
     if given is not None and not isinstance(given, App):

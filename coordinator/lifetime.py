@@ -30,6 +30,7 @@ class Lifetime:
         self._blocks: list[None] = []
         self._prolonged: list[None] = []
         self._closed = False
+        self._checked = False
         tell_of_forks(self)
 
     def forked(self) -> None:
@@ -46,7 +47,19 @@ class Lifetime:
         with suppress(IndexError):  # it was closed before, or another thread is quicker
             (self._blocks if block else self._calls).pop()
         self._closed = True
-        return not self._in_use
+        if self._in_use:
+            return False
+        self._checked = False
+        return True
+
+    @property
+    def checked(self) -> bool:
+        """Whether somebody who has it open has been told that the store will do."""
+        return self._checked
+
+    def has_checked(self) -> None:
+        """The store will do."""
+        self._checked = self._in_use
 
     @contextmanager
     def ending(self) -> Generator[bool]:

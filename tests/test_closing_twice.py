@@ -52,6 +52,46 @@ def test_in_a_block(connection: bp.Connection) -> None:
     is_closed(other)
 
 
+def test_one_that_is_open_is_not_checked_again(connection: bp.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A web application has a block for each request, and its store may be away for some of them."""
+    opened: list[str] = []
+    opens = connection._store.open
+
+    def open_once() -> None:
+        opened.append("open")
+        if len(opened) == 1:
+            raise bp.Unreachable("it is away")
+        opens()
+
+    monkeypatch.setattr(connection._store, "open", open_once)
+    with pytest.raises(bp.Unreachable):
+        connection.open()
+    with connection:
+        for _ in range(3):
+            with connection as inner:
+                assert inner.jobs() == []
+    assert len(opened) == 2
+    connection.open()
+    connection.close()
+    assert len(opened) == 3
+
+
+async def test_nor_in_async_code(connection: bp.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    opens = connection._store.aopen
+
+    async def aopen() -> None:
+        opened.append("open")
+        await opens()
+
+    monkeypatch.setattr(connection._store, "aopen", aopen)
+    async with connection, connection as inner:
+        assert await inner.jobs() == []
+    assert len(opened) == 1
+    async with connection:
+        assert len(opened) == 2
+
+
 def test_in_nested_blocks(connection: bp.Connection) -> None:
     with connection as outer:
         with connection:

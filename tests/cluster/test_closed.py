@@ -58,8 +58,7 @@ def test_opening_it_once_more_changes_nothing_for_its_users(cluster_url: str, mo
 
     with connection as coordinator:
         monkeypatch.setattr(link, "exchange", beside)
-        connection.open()
+        connection._store.open()
         monkeypatch.setattr(link, "exchange", exchange)
         assert len(jobs) > 6
         assert [job.info().agent for job in jobs] == ["shout"] * len(jobs)
-        connection.close()

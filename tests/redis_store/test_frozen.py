@@ -145,11 +145,11 @@ def test_openings_beside_each_other_ask_once_and_change_nothing_for_others(own_r
     """They use the same client as those who have it open."""
     connection = bp.connect(f"{own_redis.url}?{_QUICK}")
     with connection as coordinator, ThreadPoolExecutor(2) as threads:
-        client = connection._store._sync  # type: ignore[attr-defined]
+        client: Any = connection._store._sync  # type: ignore[attr-defined]
         usual, attempts = client.get_retry(), list[str]()
         with frozen(own_redis), pytest.MonkeyPatch.context() as patched:
             patched.setattr(patience.Repeats, "call_with_retry", _counted(attempts))
-            opened = [threads.submit(connection.open) for _ in range(2)]
+            opened = [threads.submit(connection._store.open) for _ in range(2)]
             assert all(isinstance(each.exception(10), bp.Unreachable) for each in opened)
         assert len(attempts) <= 4  # each connects and asks
         assert client.get_retry() is usual
