@@ -19,7 +19,7 @@ from tests.rules.test_acknowledged import ROOT
 # Where the form of what is stored, and what scripts do, is said.
 _SHARED = (
     *("coordinator/rows.py", "coordinator/blobs.py", "coordinator/seals.py", "coordinator/parts"),
-    *("contracts/codec.py", "contracts/handoff.py", "workers/context/arguments.py"),
+    *("contracts/codec.py", "contracts/handoff.py", "workers/context/arguments.py", "workers/context/ordering.py"),
 )
 _MIGRATIONS = "coordinator/sqlite/sql"
 _FORMS = {

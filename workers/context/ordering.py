@@ -1,0 +1,199 @@
+"""Ordering: the JSON of models with their sets in the same order in each process, where it depends on the hash seed.
+
+Sets that a model holds are given to its class as sorted lists, so that what its serializers make of them is in order.
+The sets that these return, and those in values that nobody here looks into, are put in order in the JSON.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from copy import copy
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, TypeAlias, cast
+
+from pydantic import BaseModel
+from pydantic_core import from_json, to_json
+
+_ATOMS = frozenset({str, int, float, bool, bytes, type(None)})
+_UNKNOWN: Final = frozenset({0, 1})
+"""In place of what can't be dumped: any list in it may be a set."""
+Rank: TypeAlias = Callable[[object], Any]
+"""By what a set's items are sorted."""
+
+
+def in_order(value: BaseModel, rank: Rank) -> BaseModel:
+    """The same with sets as lists. What leads to no sets stays as it is: classes write their values as they like."""
+    leading = _leading_to_sets(value)
+    if not leading:
+        return value
+    copies = _Copies(leading)
+    made = cast("BaseModel", copies.copy(value))
+    copies.fill()
+    _sort(copies.sets, rank)
+    return made
+
+
+def json_of(value: BaseModel) -> str:
+    """A model's JSON, with the sets in order that its class makes of its values."""
+    text = value.model_dump_json(warnings=False)  # refuses circles
+    try:
+        dumped: object = value.model_dump(warnings=False)
+    except TypeError:  # Python has no sets of dicts
+        dumped = _UNKNOWN
+    except Exception:  # its own serializers may raise anything
+        return text
+    return to_json(_like(from_json(text), dumped)).decode() if _has_sets(dumped) else text
+
+
+def held_by(value: BaseModel) -> dict[str, Any]:
+    """A model's fields and extra values."""
+    declared = {name: item for name, item in value.__dict__.items() if name in type(value).model_fields}
+    return {**declared, **(value.__pydantic_extra__ or {})}
+
+
+def _leading_to_sets(value: BaseModel) -> set[int]:
+    """The ids of the sets whose order matters, and of all from which there is a way to one."""
+    left: list[Any] = [value]
+    seen: dict[int, Any] = {}  # JSON leaves fields out that may lead back here
+    ways: list[tuple[int, list[Any]]] = []
+    leading: set[int] = set()
+    while left:
+        held = left.pop()
+        if id(held) in seen:
+            continue
+        seen[id(held)] = held
+        if items := [item for item in _items(held) if type(item) not in _ATOMS]:
+            ways.append((id(held), items))
+            left += items
+        if isinstance(held, set | frozenset) and len(cast("Set[object]", held)) > 1:
+            leading.add(id(cast("object", held)))
+    if leading:
+        _go_back(ways, leading)
+    return leading
+
+
+def _go_back(ways: list[tuple[int, list[Any]]], leading: set[int]) -> None:
+    holders: dict[int, list[int]] = {}
+    for holder, items in ways:
+        for item in items:
+            holders.setdefault(id(item), []).append(holder)
+    found = list(leading)
+    while found:
+        new = set(holders.get(found.pop(), ())) - leading
+        leading |= new
+        found += new
+
+
+def _items(held: Any) -> Iterable[Any]:
+    if isinstance(held, dict):
+        return cast("dict[object, object]", held).values()
+    if isinstance(held, list | tuple | set | frozenset):
+        return cast("Iterable[Any]", held)
+    if isinstance(held, BaseModel):
+        extra = held.__pydantic_extra__
+        return [*held.__dict__.values(), *extra.values()] if extra else held.__dict__.values()
+    return _entries(held).values()
+
+
+def _entries(held: Any) -> Mapping[Any, Any]:
+    """What is in a dict, a model or a dataclass, by name."""
+    if isinstance(held, BaseModel):
+        return held_by(held)
+    if isinstance(held, dict):
+        return cast("dict[object, object]", held)
+    if is_dataclass(cast("object", held)) and not isinstance(held, type):
+        return {field.name: getattr(held, field.name) for field in fields(held) if hasattr(held, field.name)}
+    return {}
+
+
+class _Copies:
+    """Of objects that may know each other: each is copied once, and filled when what it holds has copies."""
+
+    def __init__(self, leading: set[int]) -> None:
+        self._leading = leading
+        self._made: dict[int, Any] = {}
+        self._empty: list[tuple[Any, Any]] = []
+        self.sets: list[list[object]] = []
+
+    def copy(self, held: Any) -> Any:
+        if id(held) not in self._leading:
+            return held
+        if id(held) not in self._made:
+            self._made[id(held)] = made = _begun(held)
+            self._empty.append((held, made))
+        return self._made[id(held)]
+
+    def fill(self) -> None:
+        while self._empty:
+            held, made = self._empty.pop()
+            if isinstance(made, list):
+                cast("list[object]", made).extend(map(self.copy, held))
+                if isinstance(held, set | frozenset):
+                    self.sets.append(cast("list[object]", made))
+                continue
+            for name, item in _entries(held).items():
+                _put(made, name, self.copy(item))
+
+
+def _begun(held: Any) -> Any:
+    if isinstance(held, list | tuple | set | frozenset):
+        return []
+    if isinstance(held, dict):
+        return {}
+    return held.model_copy() if isinstance(held, BaseModel) else copy(held)
+
+
+def _put(made: Any, name: Any, item: Any) -> None:
+    if isinstance(made, dict):
+        made[name] = item
+    elif isinstance(made, BaseModel):
+        extra = made.__pydantic_extra__ or {}
+        (extra if name in extra else vars(made))[name] = item
+    else:
+        object.__setattr__(made, name, item)  # it may be frozen
+
+
+def _sort(sets: list[list[object]], rank: Rank) -> None:
+    """An item may hold other sets, so that its rank is known when they are in order: once more until all stay."""
+    for _ in sets:
+        moved = False
+        for row in reversed(sets):  # those that are held by others are found later
+            ranked = sorted(((rank(item), item) for item in row), key=lambda each: each[0])
+            moved = moved or any(one is not other for (_, one), other in zip(ranked, row, strict=True))
+            row[:] = [item for _, item in ranked]
+        if not moved:
+            return
+
+
+def _has_sets(dumped: object) -> bool:
+    left: list[Any] = [dumped]
+    for held in left:  # to which others are added meanwhile
+        if isinstance(held, dict):
+            items: Collection[Any] = cast("dict[object, object]", held).values()
+        elif isinstance(held, list | tuple | deque | set | frozenset):
+            items = cast("Collection[Any]", held)
+            if isinstance(held, set | frozenset) and len(items) > 1:
+                return True
+        else:
+            continue
+        left += [item for item in items if type(item) not in _ATOMS]
+    return False
+
+
+def _like(written: Any, dumped: Any) -> Any:
+    """What is written as JSON, with the lists in order that were dumped as sets."""
+    if not _has_sets(dumped):
+        return written
+    if isinstance(written, dict):
+        entries = cast("dict[str, Any]", written)
+        same = isinstance(dumped, dict) and len(cast("dict[object, object]", dumped)) == len(entries)
+        beside = list(cast("dict[object, object]", dumped).values()) if same else [_UNKNOWN] * len(entries)
+        return {key: _like(item, other) for (key, item), other in zip(entries.items(), beside, strict=True)}
+    if not isinstance(written, list):
+        return written
+    row = cast("list[object]", written)
+    if isinstance(dumped, list | tuple | deque) and len(cast("Sequence[Any]", dumped)) == len(row):
+        return [_like(item, other) for item, other in zip(row, cast("Sequence[Any]", dumped), strict=True)]
+    nested = dumped is _UNKNOWN or not isinstance(dumped, set | frozenset) or any(map(_has_sets, _items(dumped)))
+    return sorted((_like(item, _UNKNOWN) if nested else item for item in row), key=to_json)
