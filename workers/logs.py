@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import sys
 import time
 import warnings
@@ -11,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from ..contracts.visible import visible, visible_json
 from ..coordinator.safety import UnsafeStore
@@ -33,7 +35,15 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["trace"] = record.exc_text or self.formatException(record.exc_info)
-        return visible_json(to_json(line).decode())
+        return visible_json(_as_json(line))
+
+
+def _as_json(line: dict[str, Any]) -> str:
+    try:
+        return to_json(line).decode()
+    except ValueError:  # half a surrogate pair, which names of files may have: readers of JSON refuse it
+        text = json.dumps(line, ensure_ascii=False, default=to_jsonable_python)
+        return re.sub("[\ud800-\udfff]", lambda found: f"\\\\u{ord(found[0]):04x}", text)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
@@ -76,8 +86,12 @@ class _Lines(logging.StreamHandler[TextIO]):
     """Lines on stderr. If an agent's code closes it, the worker must survive that."""
 
     def handleError(self, record: logging.LogRecord) -> None:
-        with suppress(ValueError):
-            super().handleError(record)
+        """Python would print what the record was made of, as it is."""
+        why, where = sys.exc_info()[1], f"{record.pathname}:{record.lineno}"
+        told = {"level": logging.ERROR, "levelname": "ERROR", "msg": "a line of %s is lost: %r", "args": (where, why)}
+        with suppress(Exception):
+            self.stream.write(self.format(logging.makeLogRecord(told)) + self.terminator)
+            self.flush()
 
 
 def log_lines(as_json: bool, namespace: str) -> None:

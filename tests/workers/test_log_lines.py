@@ -59,3 +59,40 @@ def test_json_says_exactly_what_was_written(capsys: pytest.CaptureFixture[str]) 
     first, second = map(json.loads, written.splitlines())
     assert first["message"] == f"no weather for {EVIL}"
     assert second["trace"].endswith(f"ValueError: {EVIL}")
+
+
+HALF = "bad name \udc80: " + EVIL
+
+
+def logged_half(capsys: pytest.CaptureFixture[str], *, as_json: bool) -> str:
+    log_lines(as_json, "default")
+    error = ValueError(HALF)
+    logger.error("no file %s", HALF, exc_info=error, extra={"fields": {"job": HALF, "hop": 3}})
+    return capsys.readouterr().err
+
+
+def test_half_a_surrogate_pair_loses_no_record(capsys: pytest.CaptureFixture[str]) -> None:
+    """`os.listdir` makes them of names that are no UTF-8. Readers of JSON refuse them."""
+    written = logged_half(capsys, as_json=True)
+    assert written.isascii()
+    [line] = map(json.loads, written.splitlines())
+    said = HALF.replace("\udc80", "\\udc80")
+    assert line["message"] == f"no file {said}"
+    assert line["trace"].endswith(f"ValueError: {said}")
+    assert (line["job"], line["hop"], line["level"], line["time"][-1]) == (said, 3, "error", "Z")
+
+
+def test_nor_does_it_in_text(capsys: pytest.CaptureFixture[str]) -> None:
+    [begun] = [line for line in logged_half(capsys, as_json=False).splitlines() if not line.startswith("  ")]
+    assert "no file bad name" in begun
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_cannot_be_written_is_told_in_a_record(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    """Python's own message about it has what was not written as it is."""
+    log_lines(as_json, "default")
+    logger.warning("%s has %d", EVIL, EVIL)
+    written = capsys.readouterr().err
+    assert not set("\x1b\x9b\u202e\r") & set(written)
+    [line] = written.splitlines()
+    assert re.search(r"a line of .*test_log_lines.py:\d+ is lost: .*(TypeError|%d format)", line)
