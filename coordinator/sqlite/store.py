@@ -76,12 +76,13 @@ class SqliteStore:
     kept_events = KEPT_EVENTS
 
     def __init__(self, path: str, namespace: str, *, clock: Callable[[], int] = host_clock) -> None:
-        self.path = os.path.abspath(path)
+        self._named = os.path.abspath(path)
+        self.path = os.path.realpath(path)  # behind links: SQLite keeps the log beside the file
         self.url = f"sqlite:///{path}"
         self.namespace = namespace
         self._clock = clock
         self.lifetime = Lifetime()
-        self._there = There(self.path)
+        self._there = There(self._named, self.path)
         self._reading = Handle(self._connect)
         self._writing = Handle(self._connect)
         self._disk = Disk(self.path)
@@ -98,6 +99,7 @@ class SqliteStore:
         self._there.look()
         connection = open_store_file(self.path)
         self._there.opened()
+        self._there.look()
         return connection
 
     def _new_watcher(self) -> FileWatcher:
@@ -230,7 +232,7 @@ class SqliteStore:
 
     def sibling(self) -> SqliteStore:
         """Other connections to the same file."""
-        made = SqliteStore(self.path, self.namespace, clock=self._clock)  # absolute: the working directory may change
+        made = SqliteStore(self._named, self.namespace, clock=self._clock)  # absolute: the working directory may change
         made.url = self.url
         return made
 
