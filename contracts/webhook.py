@@ -13,7 +13,7 @@ class WebhookInfo(Listed):
 
     `state` is active, paused, or unreadable (damaged, or encrypted with a key that is not here). `failures` is how
     often sending the next event has failed, and `error` is the last failure. `lag` is how many events it has not looked
-    at yet. They wait while it is not active. The `url` is shown without a password, or a token in its query.
+    at yet. They wait while it is not active. The `url` is shown without a password, and with no options' values.
     """
 
     name: str

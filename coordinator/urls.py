@@ -23,8 +23,18 @@ VARIABLE = "BATONPASS_URL"
 R = TypeVar("R")
 # How a URL begins, also if a mark is missing. (In a colon without a slash, a user's name may end.)
 _BEGINNING = re.compile(r"(?:sqlite:/*|[a-z][a-z0-9+.-]*:/+|rediss?[a-z+]*//+)?", re.IGNORECASE)
-# An option that holds a secret: with pieces without a name, which an unescaped & in the secret makes.
-_SECRET = re.compile(r"([?&][^=&]*(?:pass|pw|secret|token|auth)[^=&]*=)[^&]*(?:&[^=&]*(?=&|$))*", re.IGNORECASE)
+# The options whose values are no secrets.
+_PLAIN = (
+    "(?:events|namespace|replicas|partitions|client_name|db|health_check_interval|max_connections"
+    "|socket_connect_timeout|socket_timeout|ssl_(?:ca_certs|cert_reqs|certfile|check_hostname|keyfile))="
+)
+# The value of an option, with all before the next one that is known: an unescaped & may be in a secret.
+_VALUE = f"[^&]*(?:&(?!{_PLAIN})[^&]*)*"
+_SECRET = re.compile(f"([?&][^=&]*(?:pass|pw|secret|token|auth)[^=&]*=){_VALUE}", re.IGNORECASE)
+_UNKNOWN = re.compile(f"([?&](?!{_PLAIN})[^=&]*=){_VALUE}")
+# What follows the names of a web address's options, which stay. Anything may be a secret there.
+_PARAMETER = re.compile(r";(?:([^=;/]*=))?[^;/]*")
+_OPTION = re.compile(r"([^&=]+=|(?=[^&]))[^&]*")
 _HOST = re.compile(r"(\[[^]]*\]?|[^:\[\]]*)(:\d{0,5})?")
 _QUOTED = re.compile(r"'([^']*)'|=(\S+?),?(?:\s|$)")
 
@@ -72,7 +82,8 @@ def without_secrets(url: str) -> str:
     user, colon, _ = login.partition(":")
     if at and not colon and not url.startswith("sqlite:"):  # nobody says that it is a name and no password
         user = "***"
-    return f"{url[:start]}{user}{colon}{'***' if colon else ''}{at}{_place_shown(place)}"
+    place = _place_shown(_UNKNOWN.sub(r"\1***", place))
+    return f"{url[:start]}{user}{colon}{'***' if colon else ''}{at}{place}"
 
 
 def unusable(url: str, why: object) -> BadSetup:
@@ -85,14 +96,19 @@ def without_quotes(url: str, why: object) -> str:
     known = unquote_plus(without_secrets(url))
     if all((word or value) in known for word, value in _QUOTED.findall(str(why))):
         return str(why)
-    return "it can't be read: in a login, write / as %2F, ? as %3F, & as %26, [ as %5B and ] as %5D, and @ after it"
+    login = "in a login, write / as %2F, ? as %3F, & as %26, [ as %5B and ] as %5D, and @ after it"
+    return f"it can't be read, or has an unknown option: {login}"
 
 
 def address_without_secrets(url: str) -> str:
-    """The same for a web address that is well formed: its path may have an @."""
-    start = re.match(r"[^/]*//[^/?]*", url)
+    """The same for a web address that is well formed: its path may have an @. Of its options only the names are shown:
+    each service has another one for its key."""
+    start = re.match(r"[^/]*//[^/?#]*", url)
     end = start.end() if start else 0
-    return without_secrets(url[:end]) + _SECRET.sub(r"\1***", url[end:])
+    rest, mark, _ = url[end:].partition("#")
+    path, question, query = rest.partition("?")
+    path, query = _PARAMETER.sub(r";\1***", path), _OPTION.sub(r"\1***", query)
+    return f"{without_secrets(url[:end])}{path}{question}{query}{mark}{'***' if mark else ''}"
 
 
 def without_options(url: str, *names: str) -> str:
@@ -150,9 +166,8 @@ def _check_url(url: Any) -> None:
 def _store(url: str, query: Mapping[str, str], namespace: str, *, begins: bool) -> Store:
     parts = urlsplit(url)
     if parts.scheme in ("memory", "sqlite") and query:
-        unknown = next(iter(query))
-        only = "only events and namespace are possible"
-        raise BadSetup(f"store URL {without_secrets(url)!r} has an unknown option {unknown!r}: {only}")
+        unknown = f"it has an unknown option {next(iter(query))!r}"
+        raise unusable(url, f"{unknown}: only events and namespace are possible")
     if parts.scheme == "memory":
         if parts.netloc or parts.path:
             raise BadSetup(

@@ -11,14 +11,22 @@ import batonpass as bp
 
 from .cli.commandline import CommandLine
 
+H = "https://h.example.com/x"
 SHOWN = {
     "https://us:S3kr1t@h.example.com/x": "https://us:***@h.example.com/x",
     "https://S3kr1t@h.example.com/x": "https://***@h.example.com/x",
-    "https://h.example.com:8443/team/@ops?access_token=S3kr1t&v=2": (
-        "https://h.example.com:8443/team/@ops?access_token=***&v=2"
+    "https://h.example.com:8443/team/@ops?access_token=S3kr1t&v=S3kr1t": (
+        "https://h.example.com:8443/team/@ops?access_token=***&v=***"
     ),
     "https://h.example.com?token=S3kr1t": "https://h.example.com?token=***",
-    "https://h.example.com/x?a=b": "https://h.example.com/x?a=b",
+    f"{H}?api-version=2016-10-01&sig=S3kr1t&code=S3kr1t": f"{H}?api-version=***&sig=***&code=***",
+    f"{H}?tok%65n=S3kr1t=S3kr1t;token=S3kr1t": f"{H}?tok%65n=***",
+    f"{H}?S3kr1t&a=b": f"{H}?***&a=***",
+    f"{H}?a=b?S3kr1t&": f"{H}?a=***&",
+    f"{H};token=S3kr1t/y;S3kr1t?a=S3kr1t": f"{H};token=***/y;***?a=***",
+    f"{H}#token=S3kr1t?S3kr1t#S3kr1t": f"{H}#***",
+    "https://h.example.com#S3kr1t": "https://h.example.com#***",
+    H: H,
 }
 REFUSED = [
     "http://us:S3kr1t@h/x",

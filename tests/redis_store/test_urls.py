@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator.redis.place import read_place
+from batonpass.coordinator.redis.place import _OPTIONS, read_place
 from batonpass.coordinator.urls import open_store, without_secrets
 from tests.harness.redis import RedisServer
 
@@ -63,8 +63,10 @@ def test_what_a_url_says() -> None:
         ("redis://ann:secret/x@localhost", r"redis://ann:\*\*\*@localhost' .* @ after its host"),
         ("redis://ann:secret?x@localhost", r"redis://ann:\*\*\*@localhost' .* @ after its host"),
         ("redis://:x@secret/x@localhost", r"redis://:\*\*\*@localhost' .* @ after its host"),
-        ("redis+sentinel://a/desk?sentinel_password=x%40secret&frob=1", r"sentinel_password=\*\*\*&frob=1"),
-        ("rediss://a?ssl_password=secret&frob=1", r"ssl_password=\*\*\*&frob=1"),
+        ("redis+sentinel://a/desk?sentinel_password=x%40secret&frob=1", r"sentinel_password=\*\*\*' .* unknown option"),
+        ("rediss://a?ssl_password=secret&db=x", r"ssl_password=\*\*\*&db=x"),
+        ("redis://a?frob=secret&db=2", r"frob=\*\*\*&db=2' can't be used: there is no option 'frob'"),
+        ("memory://?frob=secret", r"frob=\*\*\*' can't be used: it has an unknown option 'frob': only events"),
         ("redis+cluster://:secret@a?db=1", r"redis\+cluster://:\*\*\*@a\?db=1"),
         ("redis+cluster://:secret/x@a", "@ after its host"),
         ("reddis://ann:secret@localhost", r"reddis://ann:\*\*\*@localhost' can't be used: write sqlite:///"),
@@ -105,6 +107,14 @@ MISTYPED = [
     "redis://app:S3kr1t\u2100@h",
     "redis://S3kr1t@h/x",
     "redis://app:b@h:S3kr1t",
+    "memory://app:pa?S3kr1t@h",
+    "memory://app:pa?x=y&S3kr1t@h",
+    "sqlite://app:pa?S3kr1t@h",
+    "sqlite:///a.db?credential=S3kr1t",
+    "redis://h?password=s3&S3kr1t=1",
+    "redis://h?password=s3&x@S3kr1t=1",
+    "redis://h?credential=S3kr1t&S3kr1t=1",
+    "redis+cluster://h?db=1&password=s3&S3kr1t=1",
     "redis://h?password=S3kr1t&frob=1",
     "redis://h?passwd=S3kr1t",
     "rediss://h?ssl_password=a&S3kr1t&frob=1",
@@ -139,6 +149,8 @@ def test_a_password_in_what_is_no_text_is_not_shown(url: object) -> None:
         ("redis://localhost", "redis://localhost"),
         ("redis+cluster://a:1,b,[::1]:3?namespace=x", "redis+cluster://a:1,b,[::1]:3?namespace=x"),
         ("redis://ann:secret@localhost:7/3?events=9", "redis://ann:***@localhost:7/3?events=9"),
+        ("redis://a?credential=x&db=3&y=z&w", "redis://a?credential=***&db=3&y=***"),
+        ("redis://a?password=x&y=z&events=3", "redis://a?password=***&events=3"),
         ("localhost:6379", "localhost:6379"),
         ("sqlite:///C:/data/me@work.db", "sqlite:///C:***@work.db"),
         ("sqlite:////data/me@work.db", "sqlite:////data/me@work.db"),
@@ -150,8 +162,13 @@ def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
 
 
 def test_what_a_refusal_of_a_mistyped_url_advises() -> None:
-    with pytest.raises(bp.BadSetup, match=r"'redis://app:\*\*\*@h' can't be used: it can't be read: .* \? as %3F"):
+    with pytest.raises(bp.BadSetup, match=r"'redis://app:\*\*\*@h' can't be used: it can't be read, .* \? as %3F"):
         bp.connect("redis://app:a?b=c@h")
+
+
+def test_all_options_are_shown_but_secrets() -> None:
+    options = "&".join(f"{name}=1" for name in (*_OPTIONS, "events", "namespace", "replicas", "partitions"))
+    assert without_secrets(f"redis://a?{options}") == f"redis://a?{options}".replace("password=1", "password=***")
 
 
 @contextmanager
