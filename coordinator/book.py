@@ -83,6 +83,14 @@ class Declaration:
         return None if same else "fields"
 
 
+class _Recorded(NamedTuple):
+    """What the store has recorded. It is replaced as a whole, because other threads may look into it meanwhile."""
+
+    declared: dict[str, bytes]
+    opened: dict[str, Declaration]  # so far
+    asked: float
+
+
 class Book:
     """Looks agents and contracts up. With `app` None, in all apps of this process. `first` is looked at before others,
     and an agent that was `given` before everything."""
@@ -91,9 +99,7 @@ class Book:
         self._app = app
         self._first = first
         self._given = given
-        self._declared: dict[str, bytes] = {}
-        self._opened: dict[str, Declaration] = {}
-        self._asked = 0.0
+        self._recorded = _Recorded({}, {}, 0.0)
 
     @property
     def traces(self) -> bool:
@@ -170,21 +176,21 @@ class Book:
 
     def declaration(self, name: str) -> Generator[Command[Any], Any, Declaration]:
         """The store's record of an agent; `UnknownAgent` if there is none."""
-        if name not in self._declared or time.monotonic() - self._asked > _FRESH:
-            recorded: dict[str, bytes] = yield Declared()
-            self._asked = time.monotonic()
-            self._declared, self._opened = recorded, {}
-        if name not in self._declared:
+        found = self._recorded
+        if name not in found.declared or time.monotonic() - found.asked > _FRESH:
+            declared: dict[str, bytes] = yield Declared()
+            self._recorded = found = _Recorded(declared, {}, time.monotonic())
+        if name not in found.declared:
             local = [agent.name for app in self._apps() for agent in app]
-            known = ", ".join(sorted({*local, *self._declared})) or "none yet"
+            known = ", ".join(sorted({*local, *found.declared})) or "none yet"
             what = f"no app here or in the store has an agent {name!r}; known agents: {known}"
             raise UnknownAgent(f"{what}. Those of an app are known once a worker has started, or by app.declare()")
-        if name not in self._opened:
+        if name not in found.opened:
             try:
-                self._opened[name] = open_declaration(self._declared[name])
+                found.opened[name] = open_declaration(found.declared[name])
             except (BadSetup, Corrupted) as error:
                 raise Corrupted(f"agent {name!r}: {error}") from None
-        return self._opened[name]
+        return found.opened[name]
 
     def taker(self, name: str) -> Generator[Command[Any], Any, tuple[ContractRef, str]]:
         """What an agent accepts, and its kind."""
