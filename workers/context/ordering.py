@@ -38,11 +38,11 @@ def json_of(value: BaseModel) -> str:
     """A model's JSON, with the sets in order that its class makes of its values."""
     text = value.model_dump_json(warnings=False)  # refuses circles
     try:
-        dumped: object = value.model_dump(warnings=False)
-    except TypeError:  # Python has no sets of dicts
+        dumped: object = BaseModel.model_dump(value, warnings=False)
+    except Exception as error:  # its own serializers may raise anything
+        if "unhashable" not in str(error):  # Python has no sets of dicts
+            return text
         dumped = _UNKNOWN
-    except Exception:  # its own serializers may raise anything
-        return text
     return to_json(_like(from_json(text), dumped)).decode() if _has_sets(dumped) else text
 
 
