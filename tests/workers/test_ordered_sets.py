@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -81,6 +82,23 @@ class Spread(BaseModel):
         return ",".join(map(str, self.tags))
 
 
+class Kept(Order, name="ordered_sets.kept"):
+    """Has made a list of its set before."""
+
+    of: set[int]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @cached_property
+    def row(self) -> list[int]:
+        return list(self.of)
+
+
+def kept(row: Sequence[int]) -> Kept:
+    made = Kept(of={*row})
+    assert len(made.row) == len(row)
+    return made
+
+
 class Branch(BaseModel):
     """Knows what it belongs to, which JSON leaves out."""
 
@@ -102,6 +120,7 @@ MADE: dict[str, tuple[Callable[[Sequence[Any]], Any], Sequence[Any]]] = {
     "computed": (lambda row: Counted(names=list(row)), COLOURS),
     "computed, of objects": (lambda row: Counted(names=[Label(one) for one in row]), [1, 2, 3]),
     "returned": (lambda row: Order(of=[Written(names=list(row))]), COLOURS),
+    "kept": (kept, [0, 8, 16]),
     "spread": (lambda row: Spread(tags={*row}), [0, 8, 16]),
     "of models that return them": (lambda row: Paint(rows=deque([{*row}, Counted(names=list(row))])), COLOURS),
 }

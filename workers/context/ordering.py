@@ -141,7 +141,12 @@ def _begun(held: Any) -> Any:
         return []
     if isinstance(held, dict):
         return {}
-    return held.model_copy() if isinstance(held, BaseModel) else copy(held)
+    if not isinstance(held, BaseModel):
+        return copy(held)
+    made = held.model_copy()
+    for name in vars(made).keys() - type(held).model_fields.keys():
+        del vars(made)[name]  # what its class has made of its sets, and kept
+    return made
 
 
 def _put(made: Any, name: Any, item: Any) -> None:
