@@ -69,10 +69,11 @@ class Aside:
         self._queues, self._jobs, self._rests = _Pauses(), _Pauses(), _Pauses()
         self._met: dict[str, set[str]] = {}  # such jobs, by queue, that were claimed since another one
         self.last = ""  # what was put here last: "queue" or "job"
+        self.tip = ""  # how far its job had come
 
     def put(self, row: JobRow, what: str) -> float:
-        """Leave a job, or its whole queue, alone. Returns for how many seconds."""
-        self.last = what
+        """Leave a job, as far as it has come, or its whole queue, alone. Returns for how many seconds."""
+        self.last, self.tip = what, row.tip
         if what == "queue":
             return self._queues.add(row.queue, _FIRST, _LONGEST)
         self._jobs.forget_old()

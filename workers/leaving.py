@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
 
 from anyio import to_thread
 
@@ -53,7 +54,7 @@ class Leaving:
             return False
         with suppress(Fenced, OverBudget):  # who ends the delivery is told so, too
             await session.arecord({_LEFT: {**left, row.worker: times + 1}})  # with what was spent
-        await self.leave(about, row, why, "job")
+        await self.leave(about, replace(row, tip=session.tip_id), why, "job")
         return True
 
     async def _has_other(self, row: JobRow) -> bool:

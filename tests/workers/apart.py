@@ -113,6 +113,8 @@ async def leaves_a_thread(task: Task) -> Done:
 
 
 @app.agent("meets-no-archive", accepts=Task, returns=Done, isolation="process")
-async def meets_no_archive(task: Task) -> Done:
+async def meets_no_archive(task: Task, ctx: bp.Context) -> Done:
     ran(f"{task.text}:away")
+    if task.seconds:
+        await ctx.step("before", str)
     raise bp.Unreachable("the archive is away")

@@ -164,11 +164,12 @@ def test_a_thread_that_is_left_behind_does_not_keep_a_child(desk: Desk) -> None:
     wait_for_end(child)
 
 
-def test_a_job_that_is_left_for_now_is_not_run_again_at_once(desk: Desk) -> None:
+@pytest.mark.parametrize("came_further", [False, True])
+def test_a_job_that_is_left_for_now_is_not_run_again_at_once(desk: Desk, came_further: bool) -> None:
     """Though its child gave it back, and the worker has room for it."""
     serving_apart(desk, "meets-no-archive,pid", "--lease", "60")
     with bp.connect(desk.url, app=app) as coordinator:
-        left = [coordinator.submit("meets-no-archive", Task(text=text)) for text in "abcdefgh"]
+        left = [coordinator.submit("meets-no-archive", Task(text=text, seconds=came_further)) for text in "abcdefgh"]
         for text in "abcdefgh":
             times(desk, f"{text}:away", 1)
         wait_until(lambda: all(job.info().state == "submitted" for job in left))

@@ -203,6 +203,30 @@ async def test_other_jobs_of_its_queue_are_served_meanwhile(
         assert caplog.text.count("this worker leaves it to others") == 1
 
 
+async def test_a_job_that_came_further_is_left_alone_too(
+    store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoint of its step was not known where it was left: it was run again at once, once."""
+    monkeypatch.setattr(aside, "_FIRST", 2 * DEADLINE)
+    ran: list[str] = []
+
+    async def run(ask: Ask, ctx: bp.Context) -> Reply:
+        ran.append(ask.text)
+        if ask.text == "well":
+            return Reply(text="well")
+        await ctx.step("before", str)
+        raise bp.Unreachable("the archive is away")
+
+    app = only(run)
+    async with bp.connect(store_url) as coordinator, app.worker(coordinator):
+        await coordinator.submit("a", Ask(text="away"))
+        await left(caplog)
+        for _ in range(5):
+            other = await coordinator.submit("a", Ask(text="well"), returns=Reply)
+            assert (await other.result(timeout=DEADLINE)).text == "well"
+    assert ran.count("away") == 1
+
+
 async def test_a_queue_with_none_but_such_jobs_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or the worker would claim them and give them back all the time."""
     monkeypatch.setattr(aside, "_FIRST", 2 * DEADLINE)

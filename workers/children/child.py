@@ -96,16 +96,17 @@ async def _serve(sock: socket, prepared: Prepared) -> None:
         coordinator = await stack.enter_async_context(connect(setup.url, namespace=setup.namespace, app=app))
         resources = await stack.enter_async_context(app.lifespan()) if app.lifespan else None
         runner = Runner(app, coordinator.store, coordinator.book, None, prepared.adapters, resources)
-        runner.ends = lambda lease: sock.sendall(frame({"ends": True, "aside": runner.aside.last}))
+        aside = runner.aside
+        runner.ends = lambda lease: sock.sendall(frame({"ends": True, "aside": aside.last, "tip": aside.tip}))
         inbox: asyncio.Queue[Frame | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         Thread(target=_listen, args=(sock, runner, inbox, loop), name="batonpass-child", daemon=True).start()
         sock.sendall(frame({"ready": True}))
         while (message := await inbox.get()) is not None:
             delivery = unpack_delivery(message)
-            runner.aside.last = ""
+            aside.last = ""
             await runner.run(delivery)
-            sock.sendall(frame({"done": True, "memory": _memory(), "aside": runner.aside.last}))
+            sock.sendall(frame({"done": True, "memory": _memory(), "aside": aside.last}))
 
 
 def _listen(sock: socket, runner: Runner, inbox: asyncio.Queue[Frame | None], loop: asyncio.AbstractEventLoop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 import anyio
 
@@ -67,11 +68,11 @@ class ChildRunner:
         report, died = None, None
         late = Late(seconds_of(self._app[row.agent].timeout))
 
-        def ends(aside: str) -> None:
+        def ends(aside: str, tip: str) -> None:
             self._ends(row.lease)
             late.ends()
             if aside:  # before the store has the job again, which this worker might claim at once
-                self._aside.put(row, aside)
+                self._aside.put(replace(row, tip=tip), aside)
 
         try:
             with late.scope:

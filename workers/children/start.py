@@ -37,7 +37,7 @@ class ChildProcess:
         self._on_gone = gone
         self._channel = Channel(self._hear, self._lose)
         self._said: asyncio.Future[Frame | None] = asyncio.get_running_loop().create_future()
-        self._ends: Callable[[str], None] | None = None
+        self._ends: Callable[[str, str], None] | None = None
 
     async def connect(self, sock: socket) -> None:
         """Use a socket whose other end the child has."""
@@ -51,10 +51,11 @@ class ChildProcess:
             raise Died(f"process {self.pid} {how(self._status)}")
         return message
 
-    async def run(self, delivery: Delivery, ends: Callable[[str], None]) -> Frame:
+    async def run(self, delivery: Delivery, ends: Callable[[str, str], None]) -> Frame:
         """Let it run a delivery, and return its report. `Died` if it ends in the middle.
 
-        `ends` is called when it begins to write the end, with what it leaves alone from then on: "queue", "job" or "".
+        `ends` is called when it begins to write the end, with what it leaves alone from then on ("queue", "job" or ""),
+        and the checkpoint to which the job has come.
         """
         self._ends = ends
         if not self.gone:
@@ -85,7 +86,7 @@ class ChildProcess:
 
     def _hear(self, message: Frame) -> None:
         if "ends" in message and self._ends is not None:
-            self._ends(message["aside"])
+            self._ends(message["aside"], message["tip"])
         elif not self._said.done():
             self._said.set_result(message)
 
