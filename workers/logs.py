@@ -42,7 +42,7 @@ def _as_json(line: dict[str, Any]) -> str:
     try:
         return to_json(line).decode()
     except ValueError:  # half a surrogate pair, which names of files may have: readers of JSON refuse it
-        text = json.dumps(line, ensure_ascii=False, default=to_jsonable_python)
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=to_jsonable_python)
         return re.sub("[\ud800-\udfff]", lambda found: f"\\\\u{ord(found[0]):04x}", text)
 
 

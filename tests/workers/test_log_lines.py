@@ -79,6 +79,7 @@ def test_half_a_surrogate_pair_loses_no_record(capsys: pytest.CaptureFixture[str
     said = HALF.replace("\udc80", "\\udc80")
     assert line["message"] == f"no file {said}"
     assert line["trace"].endswith(f"ValueError: {said}")
+    assert written.startswith('{"time":"')  # as all others
     assert (line["job"], line["hop"], line["level"], line["time"][-1]) == (said, 3, "error", "Z")
 
 
