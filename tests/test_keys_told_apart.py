@@ -67,3 +67,40 @@ def test_what_was_stored_before_keys_had_marks(use: str) -> None:
     wrong.unwrap(wrong.wrap(b"own", "it"), "it")
     assert type(refusal(wrong, stored)) is Unproven
     assert key_of(stored) == key_of(right.wrap(b"hello", "it")) == (_DONE[use], "k")
+
+
+def _heads(stored: bytes, name: str, mark: bool) -> list[bytes]:
+    """The record, each time with another bit changed of what says which key it has."""
+    changed = [(at, bit) for at in range(2, 3 + len(name) + 4 * mark) for bit in range(8)]
+    return [stored[:at] + bytes([stored[at] ^ 1 << bit]) + stored[at + 1 :] for at, bit in changed]
+
+
+@protects
+def test_damage_to_what_names_the_key_is_no_missing_key(use: str) -> None:
+    """Nobody is to look for a key that there never was."""
+    reader = codec(use, {"newest": b"n" * 32, **_KEY, "oldest": b"z" * 32})
+    new = _heads(codec(use, _KEY).wrap(b"hello", "it"), "k", mark=True)
+    for data in [*new, *_heads(_BEFORE[use], "k", mark=False)]:
+        assert type(refusal(reader, data)) is bp.Corrupted
+
+
+@protects
+def test_a_record_that_was_cut_off_where_it_names_its_key_lacks_none(use: str) -> None:
+    stored = codec(use, {"key": b"o" * 32}).wrap(b"hello", "it")
+    for reader in (codec(use, {"key": b"o" * 32}), codec(use, _OTHER), bp.Codec(compress=True)):
+        assert all(type(refusal(reader, stored[:size])) is bp.Corrupted for size in range(1, 10))
+
+
+@protects
+def test_what_another_key_has_protected_lacks_that_key(use: str) -> None:
+    named = codec(use, {"other": b"x" * 32}).wrap(b"hello", "it")
+    assert "with the key 'other', which the codec was not given" in str(refusal(codec(use, _KEY), named))
+    for data in (named, codec(use, _OTHER).wrap(b"hello", "it")):
+        assert type(refusal(codec(use, _KEY), data)) is MissingKey
+        assert type(refusal(bp.Codec(compress=True), data)) is MissingKey
+
+
+def test_damage_where_a_record_that_is_only_verified_names_its_key() -> None:
+    reader = bp.Codec(encrypt={"new": b"n" * 32}, sign=_KEY)
+    for data in _heads(codec("sign", _KEY).wrap(b"hello", "it"), "k", mark=True):
+        assert type(refusal(reader, data)) is bp.Corrupted

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, TypeAlias, cast
 
@@ -108,9 +109,7 @@ class Codec:
             content = smaller if len(smaller) < len(content) * 7 // 8 else content
         if not self._keys:
             return CODED + self._kind + b"\0" + content
-        name = self._current.encode()
-        head = CODED + self._kind + bytes([_MARKED + len(name)]) + name
-        head += self._marks[self._kind, self._current]
+        head = _head(self._kind, self._current, self._marks[self._kind, self._current])
         if self._kind == b"e":
             nonce = self._mac("nonce", content, about, self._keys[self._current])[:12]
             sealed: bytes = self._ciphers[self._current].encrypt(nonce, content, head + about.encode())
@@ -131,10 +130,15 @@ class Codec:
             return _inflated(rest, about)
         if kind not in _USES:
             raise Corrupted(f"{about} is not what was stored")
-        known = (kind, name) in self._reading
-        if not known or mark not in (b"", self._marks[kind, name]):
-            raise _lacking(about, kind, name, known=known)
-        content = self._decrypted(name, rest, head, about) if kind == b"e" else self._signed(name, rest, head, about)
+        try:
+            known = (kind, name) in self._reading
+            if not known or mark not in (b"", self._marks[kind, name]):
+                raise _lacking(about, kind, name, known=known)
+            content = self._content(kind, name, head, rest, about)
+        except (MissingKey, Unproven):
+            if not _names_a_key(name) or len(data) < size or self._opens(kind, data, about):
+                raise Corrupted(f"{about} is not what was {_USES[kind][0]}: what names its key is damaged") from None
+            raise
         self._opened.add((kind, name, mark))
         return _inflated(content, about)
 
@@ -147,6 +151,18 @@ class Codec:
         keys = [*[key for name, key in self._keys.items() if name != self._current], *self._verifying.values()]
         older = [self._mac("text", text.encode(), "", key).hex() for key in keys]
         return [*older, text] if self.plain and self._keys else older
+
+    def _opens(self, kind: bytes, data: bytes, about: str) -> bool:
+        """Whether one of its own keys opens these bytes if they begin as what it protects does."""
+        for (use, name), mark in self._marks.items():
+            for head in (_head(use, name, mark), _head(use, name)) if use == kind else ():
+                with suppress(Corrupted):
+                    self._content(kind, name, head, data[len(head) :], about)
+                    return True
+        return False
+
+    def _content(self, kind: bytes, name: str, head: bytes, rest: bytes, about: str) -> bytes:
+        return self._decrypted(name, rest, head, about) if kind == b"e" else self._signed(name, rest, head, about)
 
     def _decrypted(self, name: str, rest: bytes, head: bytes, about: str) -> bytes:
         from cryptography.exceptions import InvalidTag
@@ -175,6 +191,11 @@ class Codec:
     def _mac(self, use: str, data: bytes, about: str, key: bytes) -> bytes:
         place = f"batonpass {use} {len(about)} {about} ".encode()
         return hmac.new(key, place + data, sha256).digest()
+
+
+def _head(kind: bytes, name: str, mark: bytes = b"") -> bytes:
+    """How what a key protects begins. (Without a mark: before keys had marks.)"""
+    return CODED + kind + bytes([len(name) + (_MARKED if mark else 0)]) + name.encode() + mark
 
 
 def _begun(data: bytes) -> tuple[bytes, str, bytes, int]:
@@ -245,12 +266,16 @@ def check_open(data: bytes, what: str) -> None:
         raise MissingKey(f"{what} is encrypted, signed or compressed: {WITH_CODEC}")
 
 
+def _names_a_key(name: str) -> bool:
+    return name.isascii() and 0 < len(name) <= 64
+
+
 def _checked(keys: dict[str, bytes], sizes: tuple[int, ...] | None) -> dict[str, bytes]:
     for name, key in keys.items():
         held: Any = key
         if not isinstance(held, bytes):
             raise BadSetup(f"the key {name!r} is not bytes: decode it first, e.g. with base64.b64decode")
-        if not name.isascii() or not 0 < len(name) <= 64:
+        if not _names_a_key(name):
             raise BadSetup(f"the key name {name!r} can't be used: 1 to 64 ASCII characters")
         if len(key) not in sizes if sizes else len(key) < 16:
             wanted = "16 or 32" if sizes else "at least 16"
