@@ -16,6 +16,7 @@ def begin_private(path: str) -> None:
     Opening and closing it would take other threads' locks off a file that they have begun to use: `mknod` does not.
     """
     with suppress(OSError):  # who uses the file is told
+        path = os.path.realpath(path)  # neither call follows a link to a file that is yet to be made
         if os.path.lexists(path):
             return
         try:

@@ -54,3 +54,25 @@ def test_where_only_root_makes_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     begin_private(str(tmp_path / "a"))
     assert _mode(tmp_path / "a") == 0o600
     begin_private(str(tmp_path / "none" / "a"))
+
+
+@pytest.mark.parametrize("mknod", [True, False])
+def test_a_new_file_where_a_link_leads_is_private_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mknod: bool
+) -> None:
+    if not mknod:
+        monkeypatch.delattr(os, "mknod")
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to("between")
+    (tmp_path / "between").symlink_to(Path("disk") / "new.db")
+    begin_private(str(tmp_path / "link"))
+    assert (tmp_path / "link").is_symlink()
+    assert _mode(tmp_path / "disk" / "new.db") == 0o600
+
+
+def test_where_a_link_leads_nowhere_nothing_is_made(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "lost").symlink_to(tmp_path / "none" / "new.db")
+    for name in ("circle", "lost"):
+        begin_private(str(tmp_path / name))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["circle", "lost"]
