@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel
@@ -28,13 +28,13 @@ def alike(one: Any, other: Any) -> bool:
     if kind is float:
         return repr(one) == repr(other)
     if issubclass(kind, BaseModel):
-        return all(alike(getattr(one, name), getattr(other, name)) for name in _MODEL)
+        return alike(_model(one), _model(other))
     if dataclasses.is_dataclass(kind):
-        return all(alike(getattr(one, each.name), getattr(other, each.name)) for each in dataclasses.fields(kind))
+        return alike(own(one), own(other))
     if issubclass(kind, Mapping):
         return len(one) == len(other) and all(map(alike, one.items(), other.items()))
     if issubclass(kind, Set):
-        return bool(one == other) and Counter(map(type, one)) == Counter(map(type, other))
+        return len(one) == len(other) and _alike_sets(one, other)
     if issubclass(kind, Sequence) and not issubclass(kind, str | bytes):
         return len(one) == len(other) and all(map(alike, one, other))
     if issubclass(kind, dt.datetime | dt.time):
@@ -45,7 +45,44 @@ def alike(one: Any, other: Any) -> bool:
 
 
 _PLAIN = frozenset({str, int, bool, bytes, type(None)})
-_MODEL = ("__dict__", "__pydantic_extra__", "__pydantic_private__")
+_EQUAL_KINDS = frozenset({int, bool})  # whose values may equal each other
+
+
+def _model(value: BaseModel) -> list[Any]:
+    """What is stored of a model. Beside its fields, `__dict__` has cached values."""
+    names, held = class_of(value).model_fields, value.__dict__
+    fields = held if len(held) == len(names) else {name: item for name, item in held.items() if name in names}
+    return [fields, value.__pydantic_extra__, value.__pydantic_private__]
+
+
+def own(value: Any) -> dict[str, Any]:
+    """What a dataclass instance holds: its fields, and whatever else was set, without cached values."""
+    kind = class_of(value)
+    found = {each.name: getattr(value, each.name) for each in dataclasses.fields(kind)}
+    for name, item in getattr(value, "__dict__", {}).items():
+        if not name.startswith("__") and not isinstance(getattr(kind, name, None), cached_property):
+            found.setdefault(name, item)
+    return found
+
+
+def _alike_sets(one: Set[Any], other: Set[Any]) -> bool:
+    kinds = set(map(type, one))
+    if kinds <= _PLAIN and not kinds >= _EQUAL_KINDS:
+        return bool(one == other) and kinds == set(map(type, other))
+    held = {item: item for item in other}
+    lone: list[Any] = []
+    for item in one:
+        if item not in held:
+            lone.append(item)  # nothing is like it, or there is a nan in it, which equals no other
+        elif not alike(item, held.pop(item)):
+            return False
+    left = list(held)
+    for item in lone:
+        found = next((at for at, each in enumerate(left) if alike(item, each)), None)
+        if found is None:
+            return False
+        del left[found]
+    return True
 
 
 def _moment(value: Any) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined, from_json
 
-from .alike import alike
+from .alike import alike, own
 from .builtin_types import NotPlain, class_of
 from .fitting import Fitting, Whole
 
@@ -159,11 +159,7 @@ class _Dataclass:
         names = [field.name for field in dataclasses.fields(self.kind)]
         if missing := [name for name in names if not hasattr(value, name)]:
             raise NotPlain(f"its field {missing[0]!r} was never set")
-        found = {name: getattr(value, name) for name in names}
-        for name, item in getattr(value, "__dict__", {}).items():
-            if not name.startswith("__") and not isinstance(getattr(self.kind, name, None), cached_property):
-                found.setdefault(name, item)
-        return found
+        return own(value)
 
     def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
         yield lambda: self._values(value)

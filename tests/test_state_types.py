@@ -98,12 +98,22 @@ class Item(BaseModel):
     kind: Kind
 
 
+@dataclass
+class Spot:
+    x: int = 0
+
+
 @bp.state_type("test.link")
 class Link(BaseModel):
     """Its fields' types are not registered, and JSON holds it exactly."""
 
     url: HttpUrl
     items: list[Item] = []
+    spot: Spot | None = None
+
+    @cached_property
+    def host(self) -> str:
+        return str(self.url.host)
 
 
 class Note(bp.Contract, name="test.note", version=3):
@@ -165,10 +175,16 @@ def test_no_constructor_or_validator_runs_again() -> None:
     assert unpack(pack(Box(1))).made == 1
 
 
-def test_what_a_dataclass_computed_for_itself_is_not_stored() -> None:
-    box = Box(1, [2])
-    assert box.size == 1
+def test_what_an_object_computed_for_itself_is_not_stored() -> None:
+    box, link = Box(1, [2]), Link(url=HttpUrl("https://a.example/b"))
+    assert (box.size, link.host) == (1, "a.example")
     assert "size" not in vars(unpack(pack(box)))
+    assert "host" not in vars(unpack(pack(link)))
+
+
+def noted(spot: Spot) -> Spot:
+    vars(spot)["note"] = "x"
+    return spot
 
 
 class Stranger(BaseModel):
@@ -223,6 +239,7 @@ bp.state_type("test.fraught", Fraught, dump=Fraught.dumped, load=lambda _: Fraug
         (Note.model_construct(text=SecretStr("x")), "state.text", "SecretStr is neither"),
         (Link.model_construct(url=Level), "state.url", "EnumType is neither"),
         (Tree.model_validate({"more": Kind.A}), "state.more", "Kind is neither"),
+        (Link(url=HttpUrl("https://a.example"), spot=noted(Spot())), "state.url", "HttpUrl is neither"),
         (Link.model_construct(), "state", "its field 'url' was never set"),
         (object.__new__(Frozen), "state", "its field 'x' was never set"),
     ],
