@@ -17,7 +17,8 @@ class Change:
     """A place where two states differ. `old` is None if something was added, `new` if it was removed.
 
     `path` is written as in Python: `state['messages'][3]['text']`. For what was removed, it is the place in the old
-    state.
+    state, for what was added or changed, the one in the new state: in a list where others came or went before it, the
+    old state has something else there. An item of a set is written after it, in braces.
     """
 
     path: str
@@ -52,7 +53,9 @@ def diff(old: Any, new: Any, path: str = "state") -> Diff:
     return _Comparison(path).run(old, new)
 
 
-_Pair: TypeAlias = tuple[str, Any, Any]
+_Places: TypeAlias = tuple[str, str]
+"""The paths of what belongs together in the old state, and in the new one."""
+_Pair: TypeAlias = tuple[_Places, Any, Any]
 
 
 class _Comparison:
@@ -65,64 +68,65 @@ class _Comparison:
         self._changed: list[Change] = []
 
     def run(self, old: Any, new: Any) -> Diff:
-        left: list[_Pair] = [(self._path, old, new)]
+        left: list[_Pair] = [((self._path, self._path), old, new)]
         while left:
             left += reversed(list(self._compare(*left.pop())))
         return Diff(tuple(self._added), tuple(self._removed), tuple(self._changed))
 
-    def _compare(self, path: str, old: Any, new: Any) -> Iterator[_Pair]:
+    def _compare(self, at: _Places, old: Any, new: Any) -> Iterator[_Pair]:
         """Note how two values differ. Returns the pairs inside of them to compare next."""
         if type(old) is not type(new):
-            self._changed.append(Change(path, old, new))
+            self._changed.append(Change(at[1], old, new))
         elif issubclass(type(old), dict):
-            yield from self._entries(path, items(old), items(new))
+            yield from self._entries(at, items(old), items(new))
         elif isinstance(old, list | tuple):
-            yield from self._sequences(path, list(cast("list[Any]", old)), list(cast("list[Any]", new)))
+            yield from self._sequences(at, list(cast("list[Any]", old)), list(cast("list[Any]", new)))
         elif isinstance(old, set | frozenset):
-            self._sets(path, cast("set[Any]", old), cast("set[Any]", new))
+            self._sets(at, cast("set[Any]", old), cast("set[Any]", new))
         elif (before := fields(old)) is not None:
-            yield from self._entries(path, before, fields(new) or {})
+            yield from self._entries(at, before, fields(new) or {})
         elif not alike(old, new):
-            self._changed.append(Change(path, old, new))
+            self._changed.append(Change(at[1], old, new))
 
-    def _entries(self, path: str, before: Entries, after: Entries) -> Iterator[_Pair]:
-        self._removed += [Change(path + at, old=value) for key, (at, value) in before.items() if key not in after]
-        for key, (at, value) in after.items():
+    def _entries(self, at: _Places, before: Entries, after: Entries) -> Iterator[_Pair]:
+        was, now = at
+        self._removed += [Change(was + name, old=value) for key, (name, value) in before.items() if key not in after]
+        for key, (name, value) in after.items():
             if key in before:
-                yield path + at, before[key][1], value
+                yield (was + before[key][0], now + name), before[key][1], value
             else:
-                self._added.append(Change(path + at, new=value))
+                self._added.append(Change(now + name, new=value))
 
-    def _sequences(self, path: str, old: list[Any], new: list[Any]) -> Iterator[_Pair]:
-        yield from self._exchanged(path, Run(old), Run(new), (mark, own_id, kin))
+    def _sequences(self, at: _Places, old: list[Any], new: list[Any]) -> Iterator[_Pair]:
+        yield from self._exchanged(at, Run(old), Run(new), (mark, own_id, kin))
 
-    def _exchanged(self, path: str, old: Run, new: Run, by: Sequence[Callable[[Any], object]]) -> Iterator[_Pair]:
+    def _exchanged(self, at: _Places, old: Run, new: Run, by: Sequence[Callable[[Any], object]]) -> Iterator[_Pair]:
         """Pairs of items that replaced each other. Those that are the same by some measure belong together, tried from
         the strictest measure on. If none fits, those in the same place do."""
         if by and old.items and new.items:
             for same, before, after in aligned(old, new, by[0]):
                 if not same:
-                    yield from self._exchanged(path, before, after, by[1:])
+                    yield from self._exchanged(at, before, after, by[1:])
                 elif by[0] is not mark:
-                    yield from _together(path, before, after)
+                    yield from _together(at, before, after)
             return
-        yield from _together(path, old, new)
+        yield from _together(at, old, new)
         both = min(len(old.items), len(new.items))
-        self._removed += [Change(f"{path}[{old.first + n}]", old=each) for n, each in old.after(both)]
-        self._added += [Change(f"{path}[{new.first + n}]", new=each) for n, each in new.after(both)]
+        self._removed += [Change(f"{at[0]}[{old.first + n}]", old=each) for n, each in old.after(both)]
+        self._added += [Change(f"{at[1]}[{new.first + n}]", new=each) for n, each in new.after(both)]
 
-    def _sets(self, path: str, old: set[Any], new: set[Any]) -> None:
+    def _sets(self, at: _Places, old: set[Any], new: set[Any]) -> None:
         before, after = {mark(item): item for item in old}, {mark(item): item for item in new}
-        gone = [(f"{path}{{{item!r}}}", item) for key, item in before.items() if key not in after]
-        come = [(f"{path}{{{item!r}}}", item) for key, item in after.items() if key not in before]
+        gone = [(f"{at[0]}{{{item!r}}}", item) for key, item in before.items() if key not in after]
+        come = [(f"{at[1]}{{{item!r}}}", item) for key, item in after.items() if key not in before]
         self._removed += [Change(name, old=item) for name, item in sorted(gone, key=itemgetter(0))]
         self._added += [Change(name, new=item) for name, item in sorted(come, key=itemgetter(0))]
 
 
-def _together(path: str, old: Run, new: Run) -> Iterator[_Pair]:
+def _together(at: _Places, old: Run, new: Run) -> Iterator[_Pair]:
     """The pairs of two runs, place by place."""
     for n, (before, after) in enumerate(zip(old.items, new.items, strict=False)):
-        yield f"{path}[{new.first + n}]", before, after
+        yield (f"{at[0]}[{old.first + n}]", f"{at[1]}[{new.first + n}]"), before, after
 
 
 def _both(old: Any, new: Any, width: int) -> str:

@@ -97,6 +97,12 @@ ALIGNED = [
         {"-[1]", "~[0]['id']", "~[0]['created_at']", "~[0]['calls'][0]['id']"},
     ),
     ([{"id": 1, "n": 1}, {"id": 2, "n": 2}], [{"id": 2, "n": 5}], {"-[0]", "~[0]['n']"}),
+    # What is inside of an item that has moved.
+    (
+        [{"id": 1, "gone": {2}, "in": [{"id": 8}, {"id": 9, "gone": 5}]}],
+        [{"id": 0}, {"id": 1, "come": 6, "gone": {3}, "in": [{"id": 9}]}],
+        {"+[0]", "-[0]['gone']{2}", "+[1]['gone']{3}", "-[0]['in'][0]", "-[0]['in'][1]['gone']", "+[1]['come']"},
+    ),
 ]
 
 
@@ -219,6 +225,29 @@ def test_nothing_is_said_only_where_nothing_differs(old: Any, new: Any) -> None:
     assert not diff(old, copy.deepcopy(old))
     if not diff(old, new):
         assert alike(ordered(old), ordered(new))
+
+
+things = st.recursive(
+    st.integers(0, 3) | st.sampled_from("ab"),
+    lambda inner: (
+        st.lists(st.dictionaries(st.sampled_from(["id", "text", "in"]), inner, max_size=3), max_size=4)
+        | st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.sampled_from("ab") | st.integers(0, 2), inner, max_size=3)
+        | st.builds(Order, inner)
+    ),
+    max_leaves=25,
+)
+
+
+@given(things, things)
+def test_each_path_is_a_place_in_its_state(old: Any, new: Any) -> None:
+    found = diff(old, new)
+    for state, each, value in [
+        *[(old, each, each.old) for each in found.removed],
+        *[(new, each, each.new) for each in (*found.added, *found.changed)],
+    ]:
+        assert alike(eval(each.path, {"state": state}), value)
 
 
 def ordered(value: Any) -> Any:
