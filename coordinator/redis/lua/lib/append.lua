@@ -33,6 +33,6 @@ local function write_parts(checkpoint)
     redis.call('HSET', P .. 'u:' .. log, 'end', num(at))
   end
   for log, first, last in each_span(checkpoint.spans) do
-    redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, 1)
+    count_use(log, first, last, 1)
   end
 end

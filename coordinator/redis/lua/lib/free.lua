@@ -74,7 +74,8 @@ end
 -- Counts one user less for these spans. Those without users are added to `dropped`, which `free_logs` takes at the end.
 local function disuse(spans, dropped)
   for log, first, last in each_span(spans) do
-    if redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, -1) <= 0 then
+    local left = count_use(log, first, last, -1)
+    if left and left <= 0 then
       redis.call('HDEL', P .. 'u:' .. log, first .. ':' .. last)
       dropped[log] = dropped[log] or {}
       table.insert(dropped[log], { tonumber(first), tonumber(last) })

@@ -8,7 +8,7 @@ local function held_by_logs(at, checkpoint)
   end
   for i = at + 2, #ARGV, 3 do
     for log, _, last in each_span(string.match(ARGV[i], '^[^ -]+') or '') do
-      ends[log] = ends[log] or tonumber(redis.call('HGET', P .. 'u:' .. log, 'end') or 0)
+      ends[log] = ends[log] or tonumber(redis.call('HGET', P .. 'u:' .. log, 'end') or 0) or 0
       if tonumber(last) > ends[log] then
         return false
       end
@@ -59,7 +59,7 @@ local function note(writes, thread, spot, is_new, dropped)
   end
   for _, spans in ipairs(writes.used) do
     for log, first, last in each_span(spans) do
-      redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, 1)
+      count_use(log, first, last, 1)
     end
   end
   for _, spans in ipairs(writes.freed) do
