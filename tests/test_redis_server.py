@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import redis
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis.moving.side import Side
 from batonpass.coordinator.redis.server import SCHEMA_VERSION, UnsafeStore, check_server
 from batonpass.coordinator.redis.store import RedisStore
 from batonpass.coordinator.urls import open_store
@@ -45,6 +47,27 @@ def test_a_namespace_of_a_newer_batonpass(own_redis: RedisServer, server: redis.
     with pytest.raises(bp.BadSetup, match=f"newer Batonpass.*schema {SCHEMA_VERSION + 1}, .*: install that version"):
         store.open()
     store.close()
+
+
+@pytest.mark.parametrize("key", ["schema", "partitions"])
+@pytest.mark.parametrize("held", ["", "q", "\udcff", "1.5"])
+def test_a_damaged_namespace_says_what_is_wrong(
+    key: str, held: str, own_redis: RedisServer, server: redis.Redis
+) -> None:
+    store = RedisStore(own_redis.url, "default")
+    store.open()
+    written = held.encode(errors="surrogateescape")
+    server.set(f"{store.prefix}{key}", written)
+    store.close()
+    told = re.escape(f"{store.url}: the namespace's key {key!r} holds {written!r}, which is no number")
+    with pytest.raises(bp.Corrupted, match=told):
+        store.open()
+    [problem] = [each.text for each in store.examine().findings if each.level == "fail"]
+    assert re.match(told, problem)
+    store.close()
+    if key == "partitions":
+        with pytest.raises(bp.Corrupted, match=told):
+            Side(own_redis.url)
 
 
 def test_the_schema_version_is_kept(own_redis: RedisServer, server: redis.Redis) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from ...contracts.errors import BadSetup
+from ...contracts.errors import BadSetup, Corrupted
 from .. import checkup
 from ..checkup import Examined, Finding, Load, Queued, Shares, shares_of, size
 from .dialogue import Calls
@@ -174,7 +174,7 @@ def _namespace(schema: bytes | None, moved: bytes | None, partitions: bytes | No
     try:
         check_schema(schema, url)
         check_namespace(moved, partitions, url)
-    except BadSetup as error:
+    except (BadSetup, Corrupted) as error:
         yield Finding("fail", "namespace", str(error))
         return
     if schema is None:

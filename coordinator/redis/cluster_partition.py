@@ -13,6 +13,7 @@ from .cluster_pieces import Request
 from .dialogue import Calls, Dialogue
 from .failures import raise_first
 from .partitions_plan import Filled, Note, Ready, Ring, Used
+from .server import number_of
 from .wire import arguments, filled, unfolded
 
 R = TypeVar("R")
@@ -76,7 +77,7 @@ class Partition(Dialogue):
         """How many partitions the namespace has; 0 if it is new."""
         [known] = yield [("GET", f"{self.prefix}partitions")]
         raise_first((known,))
-        return int(known or 0)
+        return 0 if known is None else number_of("partitions", known, self.url)
 
     def counted(self, count: int, absent: BatonpassError | None) -> Calls[tuple[int, bool]]:
         """How many partitions the namespace has, and whether it is new: then it gets `count`, or there is an error for
@@ -89,7 +90,7 @@ class Partition(Dialogue):
         if known is None:
             _, known = yield [("SET", partitions, 1 if made is not None else count, "NX"), ("GET", partitions)]
         raise_first((known, made))
-        return int(known), is_new
+        return number_of("partitions", known, self.url), is_new
 
 
 def _used(reply: list[Any]) -> Used:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...contracts.errors import BadSetup, NotFound
+from ...contracts.errors import BadSetup, Corrupted, NotFound
 from ..refusals import refusal
 from ..safety import UnsafeStore as UnsafeStore
 
@@ -33,11 +33,21 @@ def check_server(info: Mapping[str, Any], schema: bytes | None, url: str, replic
 
 def check_schema(schema: bytes | None, url: str) -> None:
     """Refuse a namespace made by a newer Batonpass. `None` is a new namespace."""
-    if schema is not None and int(schema) > SCHEMA_VERSION:
+    if schema is not None and (version := number_of("schema", schema, url)) > SCHEMA_VERSION:
         raise BadSetup(
-            f"{url}: a newer Batonpass made this namespace (schema {int(schema)}, this one knows {SCHEMA_VERSION}): "
+            f"{url}: a newer Batonpass made this namespace (schema {version}, this one knows {SCHEMA_VERSION}): "
             "install that version here"
         )
+
+
+def number_of(key: str, held: bytes, url: str) -> int:
+    """The number that a key of a namespace holds. `Corrupted` if that is none."""
+    if not held.isdigit():
+        raise Corrupted(
+            f"{url}: the namespace's key {key!r} holds {held!r}, which is no number: something has overwritten it. "
+            f"Set it to what it was, as a backup has it{f' ({SCHEMA_VERSION} by this version)' * (key == 'schema')}"
+        )
+    return int(held)
 
 
 def check_replicas(info: Mapping[str, Any], url: str, replicas: int) -> None:
@@ -55,10 +65,10 @@ def check_namespace(mark: bytes | None, partitions: bytes | None, url: str) -> N
     see one partition."""
     if mark is not None:
         raise refusal("elsewhere", mark.decode())
-    if partitions is not None and int(partitions) != 1:
+    if partitions is not None and (count := number_of("partitions", partitions, url)) != 1:
         raise BadSetup(
-            f"{url}: the namespace has {int(partitions)} partitions, which redis+cluster:// alone can use: here jobs "
-            "would be missing"
+            f"{url}: the namespace has {count} partitions, which redis+cluster:// alone can use: here jobs would be "
+            "missing"
         )
 
 

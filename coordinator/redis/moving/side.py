@@ -18,6 +18,7 @@ from ..connections import piped
 from ..failures import MOVERS, failure
 from ..place import connected_by, prefix_of, read_place
 from ..scripts import script
+from ..server import number_of
 from ..store import RedisStore
 
 # A partition, a command, a key without its prefix, and what the command takes.
@@ -63,8 +64,10 @@ class Side:
         """The number of partitions. A namespace without the record was made on a single server."""
         schema, partitions = self.ask([(0, "GET", "schema"), (0, "GET", "partitions")])
         self.exists = schema is not None
-        if partitions is not None or self.exists:
-            return int(partitions or 1)
+        if partitions is not None:
+            return number_of("partitions", partitions, self.url)
+        if self.exists:
+            return 1
         return (wanted or DEFAULT_PARTITIONS) if self._is_cluster else 1
 
     @property
