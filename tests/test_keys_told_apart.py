@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,3 +107,16 @@ def test_damage_where_a_record_that_is_only_verified_names_its_key() -> None:
     reader = bp.Codec(encrypt={"new": b"n" * 32}, sign=_KEY)
     for data in _heads(codec("sign", _KEY).wrap(b"hello", "it"), "k", mark=True):
         assert type(refusal(reader, data)) is bp.Corrupted
+
+
+@protects
+def test_a_checkpoint_with_such_damage_is_damaged(use: str, tmp_path: Path) -> None:
+    with bp.connect(f"sqlite:///{tmp_path}/store.db", codec=codec(use, _KEY)) as coordinator:
+        saved = coordinator.save(thread="t", agent="a", state={"n": 1})
+        with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
+            [[stored]] = database.execute("SELECT state FROM checkpoint")
+            database.execute("UPDATE checkpoint SET state = ?", (stored[:3] + b"j" + stored[4:],))
+        with pytest.raises(bp.Corrupted, match="its state is not what was saved"):
+            coordinator.restore(saved.id)
+        rest = coordinator.restore(saved.id, partial=True)
+        assert (rest.damaged, rest.unreadable) == (("state",), ())
