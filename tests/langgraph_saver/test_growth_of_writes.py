@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -47,12 +47,29 @@ def _dict(state: Any) -> Any:
     return {"notes": {**notes, name: notes.get(name, "") + _text(state)}, "turns": turns + 1}
 
 
+def _merged(before: dict[str, Any], written: dict[str, Any]) -> dict[str, Any]:
+    return {**before, **written}
+
+
+class Files(TypedDict, total=False):
+    asked: str
+    turns: int
+    files: Annotated[dict[str, Any], _merged]
+
+
+def _files(state: Any) -> Any:
+    """A few of many files, of which one grows each time. A small one and one that is new are written beside it."""
+    turns, files = state.get("turns", 0), state.get("files", {})
+    grown = {"a.py": files.get("a.py", "") + _text(state), f"{turns % 9}.py": "small", "b": {"c": [_text(state)]}}
+    return {"files": dict(sorted(grown.items(), reverse=turns % 2 == 0)), "turns": turns + 1}
+
+
 def _str(state: Any) -> Any:
     return {"text": state.get("text", "") + _text(state), "turns": state.get("turns", 0) + 1}
 
 
-def _node(fn: Any) -> StateGraph[Any, Any, Any, Any]:
-    graph = StateGraph(Whole)
+def _node(fn: Any, state: Any = Whole) -> StateGraph[Any, Any, Any, Any]:
+    graph = StateGraph(state)
     graph.add_node("node", fn)
     graph.add_edge(START, "node")
     return graph
@@ -90,6 +107,7 @@ def _said(number: int) -> Any:
 GRAPHS: dict[str, tuple[Callable[[], StateGraph[Any, Any, Any, Any]], Callable[[int], Any]]] = {
     "list": (lambda: _node(_list), _asked),
     "dict": (lambda: _node(_dict), _asked),
+    "files": (lambda: _node(_files, Files), _asked),
     "str": (lambda: _node(_str), _asked),
     "subgraph": (_subgraph, _said),
     "lasting subgraph": (lambda: _subgraph(keeps=True), _said),

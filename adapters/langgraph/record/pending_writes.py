@@ -12,9 +12,9 @@ from langgraph.constants import START
 
 from ....contracts.codec import pack, try_pack, unpack
 from ....contracts.errors import Corrupted
-from ....coordinator.parts.body import DICT, Body, body_of
+from ....coordinator.parts.body import Body, body_of
 from ....coordinator.parts.nodes import Branch, Node, Part, parts
-from ....coordinator.parts.nodes import value as value_of
+from ....coordinator.parts.same import shared_with
 from ....coordinator.parts.spans import Append, found_in, write_spans
 from ....coordinator.place_writes import PIECES, close_write, open_write, pieces_of
 from ....coordinator.rows import CheckpointRow, Write
@@ -77,19 +77,11 @@ class PackedWrite:
         return self._closed([self.body.kind, self.body.count, content_hash(wanted)], write_spans(spans))
 
     def _in_pieces(self, value: Branch | Part) -> Write | None:
-        if not self._is(value):
-            return None
-        found = [part for _, part in parts(value)]
+        node = shared_with(self.packed, value, _LEAST)
+        found = [part for _, part in parts(node)]
         held = content_hash(b"".join([part.body[: part.length - part.tail] for part in found]))
         spans = [span for part in found for span in part.spans]
-        return self._closed([PIECES, pieces_of(value), held], write_spans(spans)) if spans else None
-
-    def _is(self, value: Branch | Part) -> bool:
-        body = self.body
-        if isinstance(value, Part):
-            same = (value.kind, value.count, value.length) == (body.kind, body.count, len(body))
-            return same and value.begins(body.packed, body.start)
-        return body.kind == DICT and value.size <= len(self.packed) and pack(value_of(value)) == self.packed
+        return self._closed([PIECES, pieces_of(node), held], write_spans(spans)) if spans else None
 
     def _closed(self, value: list[Any], spans: str = "") -> Write:
         about = [small_path(self.path), self.channel, self.wrapped, *value]
