@@ -24,7 +24,7 @@ _LEAST_INSIDE, _MOST_INSIDE = 512, 256
 _DEEPEST = 48
 # So many items that are smaller on average are taken together, some at a time, and not looked into at all if they are
 # no more than a few bytes each: these are numbers, or nothing that was packed.
-_MANY, _SMALL, _TINY = 1000, 64, 8
+_MANY, _SMALL, _TINY = 1000, 64, 12
 # The headers of values of extension types, without the type, by their first byte.
 _EXTENSIONS = {0xC7: 2, 0xC8: 3, 0xC9: 5}
 

@@ -295,6 +295,45 @@ async def test_the_newest_leaves_it_to_an_older_one_of_another_version(
             assert (await job.result(timeout=DEADLINE)).text == "yes"
 
 
+def calling(word: str, call: str) -> bp.App:
+    """A release of the app whose agent asks so, or makes such a child."""
+    app = bp.App("older-workers")
+
+    @app.agent("child", accepts=Ask, returns=Reply)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=await ctx.ask("child?"))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def run(ask: Ask, ctx: bp.Context) -> Reply:
+        if call == "ask":
+            await ctx.ask(f"{word}?")
+        else:
+            await ctx.fan_out([ctx.hand_off("child", Ask(text=word))])
+        return Reply(text=word)
+
+    return app
+
+
+@pytest.mark.parametrize("call", ["ask", "fan_out"])
+async def test_one_that_asks_otherwise_or_has_other_children(
+    store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """It was parked by the older worker, after a minute in which it held one of its slots."""
+    monkeypatch.setattr("batonpass.workers.context.counted.OWN_PATIENCE", 0.1)
+    newer = calling("yes", call)
+    async with bp.connect(store_url) as coordinator:
+        async with newer.worker(coordinator):
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            with anyio.fail_after(DEADLINE):
+                while not (waiting := await coordinator.inbox()):
+                    await anyio.sleep(0.01)
+        async with calling("no", call).worker(coordinator), busy(newer, coordinator) as go:
+            await coordinator.answer(waiting[0].job, "yes")
+            await left(caplog)
+            go.set()
+            assert (await job.result(timeout=DEADLINE)).text == "yes"
+
+
 async def test_it_does_not_leave_a_job_for_ever(
     store_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,7 +125,8 @@ def asking(
     """
     if key is None:
         over, again = _earlier(steps, session), _recorded(session, _AGAIN)
-        full, digest = yield from counted(steps, "ask", question, again | over, optional=again.keys() - over)
+        known, optional = again | over, again.keys() - over
+        full, digest = yield from counted(steps, "ask", question, known, session.home, optional=optional)
         recorded = steps.recorded(full)
     else:
         full, digest, recorded = steps.begin("ask", key, question)

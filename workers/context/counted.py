@@ -13,15 +13,17 @@ from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ...contracts.errors import StepMismatch
+from ..threads import place
 from .arguments import older_digests
-from .steps import Steps
+from .steps import ReplayMismatch, Steps
 
 # For how many seconds a call that is new lets tasks go ahead that have not made their earlier calls again. What they
 # recorded before those is there. But what an agent does outside of steps takes its time: a model's answer, say.
 PATIENCE = 60.0
+# For how many one of the agent's own task, or of its thread, does: few agents have others at work beside that.
+OWN_PATIENCE = 5.0
 # After how many seconds it says so.
-_SILENT = 5.0
+_SILENT = 4.0
 _WAITS = "job %s: a new %s waits until %r is made again, as in an earlier run. In %.0f s it gives up"
 _log = logging.getLogger("batonpass.worker")
 _MUST = {
@@ -41,19 +43,21 @@ def counted(
     name: str,
     arguments: object,
     earlier: Mapping[str, bytes | None],
+    home: object,
     *,
     optional: Container[str] = (),
 ) -> Generator[Later, Any, tuple[str, bytes]]:
     """Enter a call. Returns its key and its arguments' digest.
 
-    `earlier` are the calls of this name that are known, with their digests (None: any). Raises `StepMismatch` if one of
-    them is not made again before a new one is made, unless it is `optional`, because it has no outcome.
+    `earlier` are the calls of this name that are known, with their digests (None: any), and `home` is the agent's own
+    task, or its thread. Raises `ReplayMismatch` if one
+    of them is not made again before a new one is made, unless it is `optional`, because it has no outcome.
     """
     digest = steps.digest(name, arguments)
     older = cache(lambda: older_digests(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False
     # Less than the attempt's timeout, which would be retried, and not say what is wrong.
-    patience = min(PATIENCE, steps.timeout / 2)
+    patience = min(OWN_PATIENCE if home == place() else PATIENCE, steps.timeout / 2)
     while True:
         steps.check()
         left = _left(steps, earlier)
@@ -67,7 +71,7 @@ def counted(
         waited = time.monotonic() - began
         if waited > patience:
             advice = steps.advice(left[0]) if name == "ask" else ""
-            raise StepMismatch(
+            raise ReplayMismatch(
                 f"{left[0]!r} of job {steps.job_id} {_MUST[name]}. If you changed the code, put the old code back, and "
                 f"redrive the job{advice}"
             )

@@ -59,7 +59,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed.
     """
     earlier = {key.removeprefix(_PREFIX): made[0] for key, made in session.journal.items() if key.startswith(_PREFIX)}
-    full, digest = yield from counted(steps, "fan_out", arguments, earlier)
+    full, digest = yield from counted(steps, "fan_out", arguments, earlier, session.home)
     _, *fans = session.journal.get(_PREFIX + full, [digest])
     if fans and session.cut:
         yield from _cancel_left()  # or nobody would know of them that they can go on
