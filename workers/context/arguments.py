@@ -65,6 +65,9 @@ def _plain(value: object, form: Form) -> Any:
 def _as_json(value: BaseModel) -> Any:
     with suppress(Exception):  # its own serializers may raise anything
         return json_of(in_order(value, _rank))
+    with suppress(Exception):
+        value.model_dump_json(warnings=False)  # what it makes once and keeps may be had of sets only
+        return json_of(in_order(value, _rank, kept=True))
     return _plain(held_by(value), _as_json)
 
 

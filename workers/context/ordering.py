@@ -22,12 +22,13 @@ Rank: TypeAlias = Callable[[object], Any]
 """By what a set's items are sorted."""
 
 
-def in_order(value: BaseModel, rank: Rank) -> BaseModel:
-    """The same with sets as lists. What leads to no sets stays as it is: classes write their values as they like."""
+def in_order(value: BaseModel, rank: Rank, *, kept: bool = False) -> BaseModel:
+    """The same with sets as lists. What leads to no sets stays as it is: classes write their values as they like. What
+    they have made of their sets and `kept` is made anew, unless that can't be had of lists."""
     leading = _leading_to_sets(value)
     if not leading:
         return value
-    copies = _Copies(leading)
+    copies = _Copies(leading, kept=kept)
     made = cast("BaseModel", copies.copy(value))
     copies.fill()
     _sort(copies.sets, rank)
@@ -38,11 +39,10 @@ def json_of(value: BaseModel) -> str:
     """A model's JSON, with the sets in order that its class makes of its values."""
     text = value.model_dump_json(warnings=False)  # refuses circles
     try:
-        dumped: object = BaseModel.model_dump(value, warnings=False)
-    except Exception as error:  # its own serializers may raise anything
-        if "unhashable" not in str(error):  # Python has no sets of dicts
-            return text
-        dumped = _UNKNOWN
+        dumped: Any = BaseModel.model_dump(value, warnings=False)
+    except Exception:  # its own serializers may raise anything, and Python has no sets of dicts
+        computed = type(value).model_computed_fields
+        dumped = {name: _UNKNOWN if name in computed else None for name in from_json(text)} if computed else None
     return to_json(_like(from_json(text), dumped)).decode() if _has_sets(dumped) else text
 
 
@@ -110,8 +110,9 @@ def _entries(held: Any) -> Mapping[Any, Any]:
 class _Copies:
     """Of objects that may know each other: each is copied once, and filled when what it holds has copies."""
 
-    def __init__(self, leading: set[int]) -> None:
+    def __init__(self, leading: set[int], *, kept: bool) -> None:
         self._leading = leading
+        self._kept = kept
         self._made: dict[int, Any] = {}
         self._empty: list[tuple[Any, Any]] = []
         self.sets: list[list[object]] = []
@@ -120,7 +121,7 @@ class _Copies:
         if id(held) not in self._leading:
             return held
         if id(held) not in self._made:
-            self._made[id(held)] = made = _begun(held)
+            self._made[id(held)] = made = _begun(held, kept=self._kept)
             self._empty.append((held, made))
         return self._made[id(held)]
 
@@ -136,7 +137,7 @@ class _Copies:
                 _put(made, name, self.copy(item))
 
 
-def _begun(held: Any) -> Any:
+def _begun(held: Any, *, kept: bool) -> Any:
     if isinstance(held, list | tuple | set | frozenset):
         return []
     if isinstance(held, dict):
@@ -144,8 +145,8 @@ def _begun(held: Any) -> Any:
     if not isinstance(held, BaseModel):
         return copy(held)
     made = held.model_copy()
-    for name in vars(made).keys() - type(held).model_fields.keys():
-        del vars(made)[name]  # what its class has made of its sets, and kept
+    for name in () if kept else vars(made).keys() - type(held).model_fields.keys():
+        del vars(made)[name]
     return made
 
 
