@@ -165,6 +165,20 @@ class Known(BaseModel):
         return len(self.tags & {"a", "b"})
 
 
+class Short(BaseModel):
+    """It writes what is set."""
+
+    tags: set[str] = {"b", "a"}
+    other: int = 1
+
+    def model_dump_json(self, **options: Any) -> str:
+        return super().model_dump_json(exclude_unset=True, **options)
+
+
+def test_a_set_that_was_not_given_counts_as_set() -> None:
+    assert digest_of([Short()]) == digest_of(['{"tags":["a","b"]}'])
+
+
 class Tag(BaseModel, frozen=True):
     name: str
 

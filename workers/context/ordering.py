@@ -134,7 +134,8 @@ class _Copies:
                     self.sets.append(cast("list[object]", made))
                 continue
             for name, item in _entries(held).items():
-                _put(made, name, self.copy(item))
+                if (copied := self.copy(item)) is not item or isinstance(made, dict):
+                    _put(made, name, copied)
 
 
 def _begun(held: Any, *, kept: bool) -> Any:
@@ -155,6 +156,7 @@ def _put(made: Any, name: Any, item: Any) -> None:
         made[name] = item
     elif isinstance(made, BaseModel):
         extra = made.__pydantic_extra__ or {}
+        made.__pydantic_fields_set__.add(name)  # a digest of what is set has it
         (extra if name in extra else vars(made))[name] = item
     else:
         object.__setattr__(made, name, item)  # it may be frozen
