@@ -19,6 +19,7 @@ from batonpass.coordinator.blobs import open_blob, seal_blob
 from batonpass.coordinator.coded.frames import frame, unframe
 from batonpass.coordinator.coded.store import CodedStore
 from batonpass.coordinator.operations.checkpoints import spans_of
+from batonpass.coordinator.parts.framed import Framed
 from batonpass.coordinator.parts.spans import Span
 from batonpass.coordinator.rows import CheckpointRow
 from tests.harness.bench import Bench, fence_of, new_checkpoint, new_target
@@ -128,13 +129,22 @@ def _put(behind: _Behind, stored: bytes, forged: bytes) -> None:
     behind.bench.harness.put_log(name, forged)
 
 
+def _framed(codec: bp.Codec, span: Span, content: Framed) -> bytes:
+    """The same content in as many frames."""
+    made, left = b"", bytes(content)
+    for holds, _ in content.frames:
+        made += frame(codec, span.log, span.first + len(made), left[:holds])
+        left = left[holds:]
+    return made
+
+
 def test_a_frame_with_anothers_signature(behind: _Behind) -> None:
     """The content is the same: the hash of the part can't tell the difference, so the signature must."""
     id_ = _large(behind)
     assert behind.restore(id_).damaged == ()
     span, stored = _one_span(behind, id_)
     content = unframe(behind.codec, span, stored)
-    _put(behind, stored, frame(behind.forgers, span.log, span.first, content))
+    _put(behind, stored, _framed(behind.forgers, span, content))
     with pytest.raises(bp.Corrupted, match=id_):
         behind.restore(id_)
 
@@ -144,7 +154,7 @@ def test_a_true_frame_in_anothers_place(behind: _Behind) -> None:
     id_ = _large(behind)
     span, stored = _one_span(behind, id_)
     content = unframe(behind.codec, span, stored)
-    _put(behind, stored, frame(behind.codec, mint("c"), span.first, content))
+    _put(behind, stored, _framed(behind.codec, span._replace(log=mint("c")), content))
     with pytest.raises(bp.Corrupted, match=id_):
         behind.restore(id_)
 
