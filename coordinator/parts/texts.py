@@ -9,7 +9,7 @@ from typing import NamedTuple
 # Texts that begin or end with as many equal bytes are compared, but no more than so many with each.
 _ENDS, _MOST = 256, 4
 # In a part of this size that is at neither end, some bytes are looked for, and in what is left of it again, so often.
-_LARGE, _SAMPLE, _SAMPLES, _DEPTH = 2048, 32, 5, 4
+_LARGE, _SAMPLE, _SAMPLES, _DEPTH = 2048, 32, 5, 10
 
 
 class Common(NamedTuple):
@@ -71,7 +71,10 @@ class Texts:
         """What is equal around some places."""
         for number in range(_SAMPLES):
             at = first + (2 * number + 1) * (last - first - _SAMPLE) // (2 * _SAMPLES)
-            there = self._base.find(self._data[at : at + _SAMPLE], start, end)
+            sample = self._data[at : at + _SAMPLE]
+            there = start + at - first  # as where numbers have changed
+            if there + _SAMPLE > end or not self._base.startswith(sample, there):
+                there = self._base.find(sample, start, end)
             if there >= 0:
                 before = _equal_behind(self._data, at, self._base, there, min(at - first, there - start))
                 same = _equal(self._data, at, self._base, there, min(last - at, end - there))
