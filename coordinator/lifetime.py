@@ -77,6 +77,7 @@ class Lifetime:
             yield
         finally:
             self._prolonged.pop()
+            self._checked = self._checked and self._in_use
 
     @property
     def over(self) -> bool:

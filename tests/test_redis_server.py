@@ -50,7 +50,7 @@ def test_a_namespace_of_a_newer_batonpass(own_redis: RedisServer, server: redis.
 
 
 @pytest.mark.parametrize("key", ["schema", "partitions"])
-@pytest.mark.parametrize("held", ["", "q", "\udcff", "1.5"])
+@pytest.mark.parametrize("held", ["", "q", "\udcff", "1.5", "1" * 5000])
 def test_a_damaged_namespace_says_what_is_wrong(
     key: str, held: str, own_redis: RedisServer, server: redis.Redis
 ) -> None:
@@ -68,6 +68,12 @@ def test_a_damaged_namespace_says_what_is_wrong(
     if key == "partitions":
         with pytest.raises(bp.Corrupted, match=told):
             Side(own_redis.url)
+
+
+def test_a_schema_that_is_no_string(own_redis: RedisServer, server: redis.Redis) -> None:
+    server.lpush("bp:{default:0}:schema", "1")
+    with pytest.raises(bp.Corrupted, match="'schema' holds a value of another type, which is no number"):
+        bp.connect(own_redis.url).open()
 
 
 def test_the_schema_version_is_kept(own_redis: RedisServer, server: redis.Redis) -> None:

@@ -38,3 +38,22 @@ async def test_its_files_are_closed(sqlite_url: str) -> None:
                     await anyio.sleep(0.005)
             raise KeyError("the block failed")
     assert opened(coordinator) == [None, None]
+
+
+async def test_the_next_opening_is_checked(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has it open any more, so another store may be there."""
+    connection = bp.connect(sqlite_url, app=app)
+    coordinator = await connection.aopen()
+    async with app.worker(coordinator):
+        await (await coordinator.submit(keep, Note(text="a"), returns=Note)).result(timeout=30)
+        await connection.aclose()
+    opened_again: list[str] = []
+    opens = connection._store.aopen
+
+    async def aopen() -> None:
+        opened_again.append("open")
+        await opens()
+
+    monkeypatch.setattr(connection._store, "aopen", aopen)
+    async with connection:
+        assert opened_again == ["open"]

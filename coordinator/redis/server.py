@@ -13,6 +13,7 @@ from ..safety import UnsafeStore as UnsafeStore
 # The form of a namespace on Redis. An older Batonpass refuses one that is newer than it knows. (A SQLite file's: see
 # ../sqlite/schema.py.)
 SCHEMA_VERSION = 7
+_DIGITS = 9  # more than any version or number of partitions has
 
 # The field of INFO by which each product is recognised, its name, and the oldest version that works. The first field
 # that is there decides, because the others' `redis_version` is only the one that they are compatible with.
@@ -40,11 +41,14 @@ def check_schema(schema: bytes | None, url: str) -> None:
         )
 
 
-def number_of(key: str, held: bytes, url: str) -> int:
-    """The number that a key of a namespace holds. `Corrupted` if that is none."""
-    if not held.isdigit():
+def number_of(key: str, held: bytes | Exception, url: str) -> int:
+    """The number that a key of a namespace holds. `Corrupted` if that is none, as where it is no string."""
+    if isinstance(held, Exception) and "WRONGTYPE" not in str(held):
+        raise held
+    if isinstance(held, Exception) or not held.isdigit() or len(held) > _DIGITS:
+        what = "a value of another type" if isinstance(held, Exception) else repr(held)
         raise Corrupted(
-            f"{url}: the namespace's key {key!r} holds {held!r}, which is no number: something has overwritten it. "
+            f"{url}: the namespace's key {key!r} holds {what}, which is no number: something has overwritten it. "
             f"Set it to what it was, as a backup has it{f' ({SCHEMA_VERSION} by this version)' * (key == 'schema')}"
         )
     return int(held)
