@@ -13,6 +13,7 @@ import pytest
 
 import batonpass as bp
 from tests.harness.files import new_file
+from tests.harness.openings import openings
 
 CLOSED = "this coordinator is closed: use it"
 
@@ -77,14 +78,7 @@ def test_one_that_is_open_is_not_checked_again(connection: bp.Connection, monkey
 
 
 async def test_nor_in_async_code(connection: bp.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    opens = connection._store.aopen
-
-    async def aopen() -> None:
-        opened.append("open")
-        await opens()
-
-    monkeypatch.setattr(connection._store, "aopen", aopen)
+    opened = openings(connection, monkeypatch)
     async with connection, connection as inner:
         assert await inner.jobs() == []
     assert len(opened) == 1

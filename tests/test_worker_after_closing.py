@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from tests.harness.openings import openings
 
 app = bp.App("closing-worker")
 
@@ -47,13 +48,6 @@ async def test_the_next_opening_is_checked(sqlite_url: str, monkeypatch: pytest.
     async with app.worker(coordinator):
         await (await coordinator.submit(keep, Note(text="a"), returns=Note)).result(timeout=30)
         await connection.aclose()
-    opened_again: list[str] = []
-    opens = connection._store.aopen
-
-    async def aopen() -> None:
-        opened_again.append("open")
-        await opens()
-
-    monkeypatch.setattr(connection._store, "aopen", aopen)
+    opened_again = openings(connection, monkeypatch)
     async with connection:
         assert opened_again == ["open"]
