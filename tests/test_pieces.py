@@ -18,9 +18,11 @@ from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
+from batonpass.contracts.codec import pack
 from batonpass.coordinator.coded.frames import unframe
 from batonpass.coordinator.parts.framed import frames_of
-from batonpass.coordinator.parts.nodes import Base, parts, value
+from batonpass.coordinator.parts.nodes import Base, Branch, parts, value
+from batonpass.coordinator.parts.same import shared_with
 from batonpass.coordinator.parts.spans import Span
 from batonpass.coordinator.parts.writer import Sharing
 from batonpass.coordinator.refusals import Ungrounded
@@ -194,6 +196,18 @@ def test_many_small_items_of_any_width(width: int) -> None:
         logs.take(made)
         assert value(made.nodes.state) == {"held": held, "tuple": tuple(held)}
         base = made.nodes
+
+
+def test_a_value_of_a_dict_is_the_same_only_if_all_of_it_is() -> None:
+    held = {"a": "a" * 20_000, "b": ["b" * 20_000], "c": "c" * 20_000}
+    logs = Logs()
+    made = logs.save({"held": held}, None)
+    logs.take(made)
+    assert isinstance(made.nodes.state, Branch)
+    written = {"c": held["c"], "a": "a" * 19_999 + "b", "b": held["b"], "new": "n" * 300, "small": 1}
+    node = shared_with(pack(written), made.nodes.state.children["held"], 160)
+    assert value(node) == written
+    assert [path for path, _ in parts(node)] == [("c",), ("b",)]
 
 
 def test_bytes_in_bytes_are_not_looked_into_without_end() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgpack
 
@@ -92,3 +92,17 @@ def _map(count: int) -> bytes:
 
 def _text(length: int) -> bytes:
     return b"\xdb" + length.to_bytes(4, "big")
+
+
+def ends_in(body: memoryview, most: int) -> list[int]:
+    """Where each packed value ends. None if there are more than `most`."""
+    unpacker = cast("Any", msgpack.Unpacker(max_buffer_size=max(len(body), 1), strict_map_key=False))
+    unpacker.feed(body)
+    ends = list[int]()
+    try:
+        while len(ends) <= most:
+            unpacker.skip()
+            ends.append(unpacker.tell())
+    except Exception:  # the end, or not packed at all
+        return ends
+    return []

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 
-import msgpack
 from xxhash import xxh3_64_intdigest
 
 from ...contracts.builtin_types import NAMED
-from .body import BYTES, DICT, LIST, TEXT, header
+from .body import BYTES, DICT, LIST, TEXT, ends_in, header
 from .texts import Texts
 
 # A smaller item is not looked into, and no more than so many of a level, the largest.
@@ -170,7 +169,7 @@ class _Matching:
         """The items of a list or dict that begin there, or the one value that an extension's data is. None if they are
         tiny."""
         size = piece.last - first
-        ends = _ends(memoryview(body)[first : piece.last], 1 + size // _TINY)
+        ends = ends_in(memoryview(body)[first : piece.last], 1 + size // _TINY)
         if not ends or ends[-1] != size or (kind == DICT and len(ends) % 2):
             return []
         if kind == DICT:  # a small value stays with its key
@@ -193,20 +192,6 @@ def _key(body: bytes, piece: Piece) -> Any:
     """What equal pieces have in common, and others hardly ever."""
     first, last = piece[:2]
     return body[first:last] if last - first <= _SMALL else xxh3_64_intdigest(memoryview(body)[first:last])
-
-
-def _ends(body: memoryview, most: int) -> list[int]:
-    """Where each packed value ends. None if there are more than `most`."""
-    unpacker = cast("Any", msgpack.Unpacker(max_buffer_size=max(len(body), 1), strict_map_key=False))
-    unpacker.feed(body)
-    ends = list[int]()
-    try:
-        while len(ends) <= most:
-            unpacker.skip()
-            ends.append(unpacker.tell())
-    except Exception:  # the end, or not packed at all
-        return ends
-    return []
 
 
 def _together(body: bytes, first: int, ends: Sequence[int]) -> list[tuple[int, bool]]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, cast
-
-import msgpack
 
 from ...contracts.codec import unpack
-from .body import DICT, OTHER, header
+from .body import DICT, OTHER, ends_in, header
 from .nodes import Branch, Inline, Node, Part
 
 
@@ -22,7 +19,8 @@ def shared_with(packed: bytes, known: Node | None, least: int) -> Node:
     kind, start = header(packed)
     if not isinstance(known, Branch) or kind != DICT:
         return Inline(packed)
-    cuts = [start, *_ends(packed, start)]
+    rest = memoryview(packed)[start:]
+    cuts = [start, *(start + end for end in ends_in(rest, len(rest)))]
     items = [packed[first:last] for first, last in pairwise(cuts)]
     keys = map(unpack, items[::2])
     return Branch({
@@ -35,14 +33,3 @@ def _is(packed: bytes, part: Part) -> bool:
     if part.kind == OTHER:
         start = 0
     return part.kind in (kind, OTHER) and part.length == len(packed) - start and part.begins(packed, start)
-
-
-def _ends(packed: bytes, first: int) -> list[int]:
-    """Where each of a dict's keys and values ends."""
-    unpacker = cast("Any", msgpack.Unpacker(max_buffer_size=len(packed)))
-    unpacker.feed(memoryview(packed)[first:])
-    ends = list[int]()
-    while not ends or ends[-1] < len(packed):
-        unpacker.skip()
-        ends.append(first + unpacker.tell())
-    return ends
