@@ -13,6 +13,7 @@ from pydantic_core import from_json, to_json
 from .errors import BadSetup, ContractViolation
 from .masked import MASK, Masked, masked
 from .understood import understood
+from .unfit import unfit
 
 # What a JSON Schema says of the fields and their types, beside the words that hold names of fields.
 _SHAPING = frozenset(
@@ -243,7 +244,7 @@ def _shape(schema: Any) -> Any:
 
 def violation(contract: type[Contract], error: ValidationError) -> ContractViolation:
     """A `ValidationError` in our words, one line, with every field named."""
-    fields = [f"{'.'.join(map(str, e['loc'])) or '(whole)'}: {e['msg']}" for e in error.errors(include_url=False)]
+    fields = unfit(error)
     return ContractViolation(f"not a valid {contract_ref(contract)}: {'; '.join(fields)}", fields=fields)
 
 

@@ -22,6 +22,7 @@ from .builtin_types import ENCODERS, NotPlain
 from .errors import BadSetup, BatonpassError
 from .opaque import Opaque
 from .shapes import Custom, Shape, fields_of, shape_of
+from .unfit import unfit
 
 if TYPE_CHECKING:
     from .app import App
@@ -289,5 +290,5 @@ def _where(kind: type[Any]) -> str:
 
 def _told(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False))
+        return "; ".join(unfit(error))
     return f"{type(error).__name__}: {error}".rstrip(".")

@@ -18,6 +18,7 @@ from ..contracts.builtin_types import class_of
 from ..contracts.errors import BadSetup
 from ..contracts.opaque import Opaque
 from ..contracts.shapes import fielded
+from ..contracts.unfit import messages
 
 
 def parts(held: Any) -> dict[str, Any] | None:
@@ -42,7 +43,7 @@ def replaced(held: Any, name: str, part: Any, change: Callable[[Any], Any], plac
             if not inside or alike(_assigned(before, name, getattr(before, name)), getattr(before, name)):
                 part = taken
     except Exception as error:  # the validators are the user's
-        why = "; ".join(each["msg"] for each in error.errors()) if isinstance(error, ValidationError) else str(error)
+        why = "; ".join(messages(error)) if isinstance(error, ValidationError) else str(error)
         raise BadSetup(f"{place!r} can't be that in a {kind.__name__}: {why or type(error).__name__}") from None
     return shape.replaced(held, name, part)
 

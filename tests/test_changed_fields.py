@@ -176,7 +176,7 @@ async def test_what_is_named_becomes_what_its_field_holds() -> None:
     ("place", "value", "complaint"),
     [
         ("run.lr", "fast", "'run.lr' can't be that in a Run: Input should be a valid number"),
-        ("run.lr", 2, "'run.lr' can't be that in a Run: Value error, lr is too large"),
+        ("run.lr", 2, "'run.lr' can't be that in a Run: lr is too large"),
         ("run.losses[0]", "x", r"'run.losses\[0\]' can't be that in a Run: Input should be a valid number"),
         ("open.inner.x", "a", "'open.inner.x' can't be that in a Open: Input should be a valid integer"),
         ("open.name", 5, "'open.name' can't be that in a Open: Input should be a valid string"),

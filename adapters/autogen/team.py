@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
+from ...contracts.unfit import unfit
 from ...contracts.versions import Outgrown
 from . import private
 from .folding import Dump, fold, unfold
@@ -92,10 +93,9 @@ class Adopted:
         try:
             return private.message_factory(self.team).create(dump)
         except ValidationError as error:
-            wrong = error.errors()[0]
             raise BadSetup(
                 f"agent {self.agent!r}: a {dump['type']} of {dump['source']!r} can't be read "
-                f"({'.'.join(map(str, wrong['loc']))}: {wrong['msg']}): change it back to what it was before its edit"
+                f"({unfit(error)[0]}): change it back to what it was before its edit"
             ) from None
         except ValueError as error:
             raise BadSetup(

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...contracts.errors import Corrupted
+from ...contracts.unfit import unfit
 from ...coordinator.session import Session
 
 VERSION = 1
@@ -28,18 +29,13 @@ def bookkeeping(session: Session, part: str) -> dict[str, Any]:
     return native
 
 
-def reasons(error: ValidationError) -> str:
-    """What is wrong with a model's fields, in one line."""
-    return "; ".join(f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in error.errors())
-
-
 @contextmanager
 def fitting(what: str) -> Generator[None]:
     """Around restoring: errors because the data no longer fits the code become `Corrupted`, in one line."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        reason = reasons(error) if isinstance(error, ValidationError) else str(error)
+        reason = "; ".join(unfit(error)) if isinstance(error, ValidationError) else str(error)
         raise Corrupted(
             f"{what} was saved by other code and does not fit any more ({reason}): put the old class back to finish "
             "the jobs that were started with it"

@@ -25,6 +25,7 @@ from batonpass.contracts.bounds import MAX_PAYLOAD
 from batonpass.contracts.guard import Guard
 from batonpass.contracts.job import JobState, OnBusy, Priority
 from batonpass.contracts.options import SubmitOptions
+from batonpass.contracts.unfit import unfit
 
 from .refusing import BadRequest
 
@@ -304,7 +305,7 @@ def fitting(form: type[B], values: Any, what: str) -> B:
     try:
         return form.model_validate(values)
     except ValidationError as error:
-        fields = [f"{'.'.join(map(str, e['loc'])) or '(whole)'}: {e['msg']}" for e in error.errors(include_url=False)]
+        fields = unfit(error)
         raise BadRequest(f"the {what} is not what this path takes: {'; '.join(fields)}", fields=fields) from None
 
 

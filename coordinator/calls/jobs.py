@@ -102,6 +102,8 @@ def names(options: SubmitOptions) -> tuple[str | None, str | None]:
         raise BadSetup("thread='' names no thread: give a name, or None for a thread of the job's own")
     if key is not None and not text(key, "key"):
         raise BadSetup("key='' is the same for every job: give each its own key, or None")
+    if key is None and options.get("key_ttl") is not None:
+        raise BadSetup("key_ttl= says how long a key is known, and key= is missing")
     return key, thread
 
 

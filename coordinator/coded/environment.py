@@ -63,7 +63,9 @@ def _keys(variable: str) -> dict[str, bytes]:
             raise BadSetup(f"{variable}: two keys have the name {name!r}: give a new key a new name")
         key = _decoded(encoded)
         if key is None:
-            raise BadSetup(f"{variable}: the key {name!r} is not base64: write name:base64,name:base64")
+            # Perhaps a key of 16 bytes or more was written where its name belongs, so that is not shown.
+            told = f"key {number}" if len(name) >= 22 else f"the key {name!r}"
+            raise BadSetup(f"{variable}: {told} is not base64: write name:base64,name:base64")
         keys[name] = key
     if variable in os.environ and not keys:  # a secret that could not be loaded must not mean that nothing is protected
         raise BadSetup(f"{variable} is set, but names no key: unset it if nothing is to be {_DONE[variable]}")

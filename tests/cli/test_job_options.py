@@ -29,6 +29,8 @@ def test_a_key_is_known_for_as_long_as_submit_says(run: CommandLine) -> None:
     assert run("cancel", first.strip()).code == 0
     assert run(*again, "90s").out not in ("", first)
     assert "--key-ttl 'soon': write seconds" in run(*again, "soon").complaint
+    lone = run("submit", "a", '{"text": "tea"}', "--key-ttl", "1d").complaint
+    assert lone == "key_ttl= says how long a key is known, and key= is missing"
 
 
 def test_a_fork_for_an_agent_takes_those_of_submit(run: CommandLine) -> None:

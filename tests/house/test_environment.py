@@ -29,6 +29,7 @@ KEYS = {
     " , ": "BATONPASS_ENCRYPT_KEYS is set, but names no key",
     f"k:{SECRET},k:{SECRET}": "BATONPASS_ENCRYPT_KEYS: two keys have the name 'k'",
     f"{SECRET}:prod": "BATONPASS_ENCRYPT_KEYS: the name of key 1 looks like a key itself",
+    f"{SECRET.strip('=') * 2}:prod!": "BATONPASS_ENCRYPT_KEYS: key 1 is not base64",
     f"k:{SECRET},{SECRET}:?": "BATONPASS_ENCRYPT_KEYS: the name of key 2 looks like a key itself",
 }
 # Those of the demo are any text.

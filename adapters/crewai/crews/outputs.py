@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from ....contracts.codec import pack
 from ....contracts.errors import BadSetup, Unserializable
+from ....contracts.unfit import unfit
 from ..edits import place_of
-from ..saved import reasons
 from ..values.contract_versions import Present, marks
 from ..values.values import plain, revive
 
@@ -48,7 +48,7 @@ def _back(own: dict[str, Any], output: TaskOutput, title: str) -> TaskOutput:
     try:
         back = TaskOutput(**fields)
     except ValidationError as error:
-        wrong = reasons(error)
+        wrong = "; ".join(unfit(error))
     else:
         if back.raw == output.raw:
             return back
@@ -90,6 +90,6 @@ def _of_text(kind: type[BaseModel], raw: str, title: str) -> BaseModel:
         return kind.model_validate_json(raw, by_alias=True, by_name=True)
     except ValidationError as error:
         raise BadSetup(
-            f"the edited output of task {title!r} is no {kind.__qualname__} ({reasons(error)}): redrive the job with "
-            f"--set '{place_of(title)}.raw=\"...\"'"
+            f"the edited output of task {title!r} is no {kind.__qualname__} ({'; '.join(unfit(error))}): redrive the "
+            f"job with --set '{place_of(title)}.raw=\"...\"'"
         ) from None
