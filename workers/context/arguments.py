@@ -67,7 +67,7 @@ def _as_json(value: BaseModel) -> Any:
         return json_of(in_order(value, _rank))
     with suppress(Exception):
         value.model_dump_json(warnings=False)  # what it makes once and keeps may be had of sets only
-        return json_of(in_order(value, _rank, kept=True))
+        return json_of(in_order(value, _rank, kept=True), kept=True)
     return _plain(held_by(value), _as_json)
 
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel
@@ -35,14 +36,13 @@ def in_order(value: BaseModel, rank: Rank, *, kept: bool = False) -> BaseModel:
     return made
 
 
-def json_of(value: BaseModel) -> str:
-    """A model's JSON, with the sets in order that its class makes of its values."""
+def json_of(value: BaseModel, *, kept: bool = False) -> str:
+    """A model's JSON, with the sets in order that its class makes of its values, or has made and `kept`."""
     text = value.model_dump_json(warnings=False)  # refuses circles
     try:
-        dumped: Any = BaseModel.model_dump(value, warnings=False)
+        dumped: Any = _beside(value, from_json(text)) if kept else BaseModel.model_dump(value, warnings=False)
     except Exception:  # its own serializers may raise anything, and Python has no sets of dicts
-        computed = type(value).model_computed_fields
-        dumped = {name: _UNKNOWN if name in computed else None for name in from_json(text)} if computed else None
+        dumped = _beside(value, from_json(text))
     return to_json(_like(from_json(text), dumped)).decode() if _has_sets(dumped) else text
 
 
@@ -172,6 +172,28 @@ def _sort(sets: list[list[object]], rank: Rank) -> None:
             row[:] = [item for _, item in ranked]
         if not moved:
             return
+
+
+def _beside(held: Any, written: Any) -> Any:
+    """What may stand in the place of a dump: the lists that are held where JSON has lists, and `_UNKNOWN` for what a
+    class makes of its values."""
+    if not isinstance(written, dict | list):
+        return None
+    if isinstance(held, list | tuple | deque) and isinstance(written, list):
+        row, items = cast("Sequence[object]", held), cast("list[object]", written)
+        return list(map(_beside, row, items)) if len(row) == len(items) else _UNKNOWN
+    if not isinstance(written, dict) or _writes_itself(type(held)):
+        return _UNKNOWN
+    entries, parts = cast("dict[str, object]", written), _entries(held)
+    if isinstance(held, dict) and len(parts) == len(entries):  # JSON has other names if the keys are no texts
+        parts = dict(zip(entries, parts.values(), strict=True))
+    return {name: _beside(parts[name], item) if name in parts else _UNKNOWN for name, item in entries.items()}
+
+
+@lru_cache(maxsize=256)
+def _writes_itself(kind: type[Any]) -> bool:
+    """Whether a class has serializers, of its own or in what its fields are declared as."""
+    return "'serialization': {'type': 'function-" in repr(getattr(kind, "__pydantic_core_schema__", ""))
 
 
 def _has_sets(dumped: object) -> bool:
