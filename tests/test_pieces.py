@@ -182,6 +182,22 @@ def test_what_has_changed_in_many_places_is_written_anew_now_and_then(kind: str,
     assert sum(sizes[1:]) < (20 if codec else 8) * sizes[0]  # of 59
 
 
+def test_numbers_that_change_here_and_there() -> None:
+    """They change in place, so that what is equal is beside each other, however many have changed."""
+    held = [_CHANCE.random() for _ in range(100_000)]
+    logs = Logs()
+    made = logs.save({"held": held}, None)
+    size = logs.take(made)
+    for number, most in ((150, 150 * 120), (270, size // 2)):
+        changed = [*held]
+        for at in _CHANCE.sample(range(len(held)), number):
+            changed[at] = _CHANCE.random()
+        fresh = copy.deepcopy(logs)
+        again = fresh.save({"held": changed}, made.nodes)
+        assert fresh.take(again) < most
+        assert value(again.nodes.state) == {"held": changed}
+
+
 @pytest.mark.parametrize("width", range(1, 40))
 def test_many_small_items_of_any_width(width: int) -> None:
     """They are taken together, some at a time, and there is no item in which all of these are."""

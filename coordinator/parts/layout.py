@@ -52,6 +52,12 @@ def _joined(runs: Iterable[Run]) -> list[Run]:
     return found
 
 
+def longest(runs: Sequence[Run], number: int) -> list[Run]:
+    """The same, with what the base has counted as new, but for so many runs."""
+    kept = {*sorted((run for run in runs if run.at >= 0), key=lambda run: run.first - run.last)[:number]}
+    return _joined(run if run.at < 0 or run in kept else run._replace(at=_NEW) for run in runs)
+
+
 class Layout:
     """Where the pieces of a new body go: spans, some of which the base has, and some that are added to logs."""
 

@@ -7,7 +7,7 @@ from math import isqrt
 from xxhash import xxh3_128
 
 from .body import Body
-from .layout import MOST_LOGS, Layout
+from .layout import MOST_LOGS, Layout, longest
 from .nodes import Part
 from .pieces import matches
 from .runs import merged
@@ -52,10 +52,15 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     data = body.packed[body.start :]
     layout = Layout(data, base, writer)
     runs = layout.runs(matches(body.kind, data, base.body[: base.length - base.tail]))
-    kept = [run for run in runs if run.at >= 0]
     most = max(_FEW, isqrt(len(data) // _ROOM))
-    if not 0 < len(kept) <= most or sum(run.last - run.first for run in runs) != len(data):
-        return None  # too many spans; or some bytes are in no piece, which would be lost
+    kept = [run for run in runs if run.at >= 0]
+    if len(kept) > most // 2:
+        runs = longest(runs, most // 4)
+        kept = [run for run in runs if run.at >= 0]
+        if sum(run.last - run.first for run in kept) < len(data) // 2:
+            return None
+    if not kept or sum(run.last - run.first for run in runs) != len(data):
+        return None  # nothing in common; or some bytes are in no piece, which would be lost
     end = kept[-1].last  # behind it, all is new
     tail = len(data) - end if runs[len(kept) - 1] is kept[-1] and writer.keeps(len(data) - end) else 0
     before = len(writer.appends)

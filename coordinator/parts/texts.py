@@ -8,8 +8,12 @@ from typing import NamedTuple
 
 # Texts that begin or end with as many equal bytes are compared, but no more than so many with each.
 _ENDS, _MOST = 256, 4
-# In a part of this size that is at neither end, some bytes are looked for, and in what is left of it again, so often.
+# Of two ranges of the same length, blocks of this size are compared: numbers, and what is replaced, change in place.
+_BLOCK = 256
+# In what differs, and has this size, some bytes are looked for, and in what is left of it again, so often.
 _LARGE, _SAMPLE, _SAMPLES, _DEPTH = 2048, 32, 5, 10
+# If so few of all bytes, or less than this part of them, are found at once, all would be found in too many pieces.
+_FEW, _PART = 256, 512
 
 
 class Common(NamedTuple):
@@ -58,11 +62,37 @@ class Texts:
         yield Common(last - behind, last, end - behind)
 
     def _middle(self, first: int, last: int, start: int, end: int, depth: int) -> Iterator[Common]:
+        if last - first != end - start:
+            yield from self._moved(first, last, start, end, depth)
+            return
+        away = start - first
+        for at, stop in self._changed(first, last, away):
+            same = _equal(self._data, at, self._base, at + away, stop - at)
+            behind = _equal_behind(self._data, stop, self._base, stop + away, stop - at - same)
+            yield Common(first, at + same, first + away)
+            first = stop - behind
+            yield from self._moved(at + same, first, at + same + away, first + away, depth)
+        yield Common(first, last, first + away)
+
+    def _changed(self, first: int, last: int, away: int) -> Iterator[tuple[int, int]]:
+        """Runs of blocks that differ from those so far away in the base."""
+        begun = -1
+        for at in range(first, last, _BLOCK):
+            if not self._base.startswith(self._data[at : min(at + _BLOCK, last)], at + away):
+                begun = at if begun < 0 else begun
+            elif begun >= 0:
+                yield begun, at
+                begun = -1
+        if begun >= 0:
+            yield begun, last
+
+    def _moved(self, first: int, last: int, start: int, end: int, depth: int) -> Iterator[Common]:
+        """A range that begins and ends with other bytes than the one of the base."""
         found = [*self._sampled(first, last, start, end)] if depth and last - first >= _LARGE else []
-        if not found:
+        at, stop, there = max(found, key=lambda each: each.last - each.first, default=Common(first, first, -1))
+        if there < 0 or stop - at < max(_FEW, (last - first) // _PART):
             yield Common(first, last, -1)
             return
-        at, stop, there = max(found, key=lambda each: each.last - each.first)
         yield from self._compared(first, at, start, there, depth - 1)
         yield Common(at, stop, there)
         yield from self._compared(stop, last, there + stop - at, end, depth - 1)

@@ -191,7 +191,7 @@ def _beside(held: Any, written: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _writes_itself(kind: type[Any]) -> bool:
+def _writes_itself(kind: Any) -> bool:
     """Whether a class has serializers, of its own or in what its fields are declared as."""
     return "'serialization': {'type': 'function-" in repr(getattr(kind, "__pydantic_core_schema__", ""))
 
