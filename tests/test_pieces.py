@@ -226,6 +226,19 @@ def test_a_value_of_a_dict_is_the_same_only_if_all_of_it_is() -> None:
     assert [path for path, _ in parts(node)] == [("c",), ("b",)]
 
 
+def test_a_large_text_deep_inside() -> None:
+    """Dicts are compared key by key, but each level takes some of Python's stack: there was a RecursionError."""
+    logs, base = Logs(), None
+    for text in (" ".join(_SAID), " ".join([*_SAID, "more"])):
+        state: Any = {"text": text}
+        for level in range(500):
+            state = {"of": state, "level": level}
+        made = logs.save(state, base)
+        logs.take(made)
+        assert pack(value(made.nodes.state)) == pack(state)
+        base = made.nodes
+
+
 def test_bytes_in_bytes_are_not_looked_into_without_end() -> None:
     """Each level costs time, and who sends them costs others that time."""
     logs, packed = Logs(), [bytes(600), bytes(599) + b"1"]

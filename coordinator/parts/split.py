@@ -20,6 +20,8 @@ _LEAST = 512
 _LARGE = 16_384
 # A dict of more keys is compared as a list of pairs, not key by key.
 _WIDE = 64
+# Each level packs all that is below it, and takes some of Python's stack.
+_DEEPEST = 48
 # Types of keys that are still equal after they were stored and read. A part's path is made of such keys.
 _FOUND_AGAIN = frozenset({str, int, bytes, bool, type(None)})
 
@@ -36,7 +38,7 @@ def split(item: Any, base: Node | None, writer: Writer, path: str) -> Node:
         if len(packed) <= _PAGE and not isinstance(base, Part | Branch):
             return Inline(packed)
     if _narrow(item):
-        return _branch(item, base, writer, path)
+        return _branch(item, base, writer, path, 1)
     return _leaf(item, packed or pack(item, path=path), base, writer)
 
 
@@ -49,24 +51,24 @@ def _splits(item: Any, base: Node | None) -> TypeGuard[dict[Any, Any]]:
     return isinstance(base, Branch) and _narrow(item)
 
 
-def _branch(item: dict[Any, Any], base: Node | None, writer: Writer, path: str) -> Branch:
+def _branch(item: dict[Any, Any], base: Node | None, writer: Writer, path: str, depth: int) -> Branch:
     known = children_of(base)
-    return Branch({key: _child(key, child, known.get(key), writer, path) for key, child in item.items()})
+    return Branch({key: _child(key, child, known.get(key), writer, path, depth) for key, child in item.items()})
 
 
-def _child(key: Any, item: Any, base: Node | None, writer: Writer, path: str) -> Node:
+def _child(key: Any, item: Any, base: Node | None, writer: Writer, path: str, depth: int) -> Node:
     below = f"{path}[{key!r}]"
     if key.__class__ not in _FOUND_AGAIN:
         return Inline(pack(item, path=below))
-    return _node(item, base, writer, below)
+    return _node(item, base, writer, below, depth)
 
 
-def _node(item: Any, base: Node | None, writer: Writer, path: str) -> Node:
-    if _splits(item, base):
-        return _branch(item, base, writer, path)
+def _node(item: Any, base: Node | None, writer: Writer, path: str, depth: int) -> Node:
+    if depth < _DEEPEST and _splits(item, base):
+        return _branch(item, base, writer, path, depth + 1)
     packed = pack(item, path=path)
-    if len(packed) > _PAGE and _narrow(item):
-        return _branch(item, base, writer, path)
+    if depth < _DEEPEST and len(packed) > _PAGE and _narrow(item):
+        return _branch(item, base, writer, path, depth + 1)
     return _leaf(item, packed, base, writer)
 
 
@@ -102,7 +104,7 @@ def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], wri
         if state:  # of many keys: to make a node of each would take several times as long as to save it all
             return split(_merged(state, changes, append), base, writer, "state")
     for key, item in changes.items():
-        children[key] = _child(key, item, children.get(key), writer, "state")
+        children[key] = _child(key, item, children.get(key), writer, "state", 1)
     for key, items in append.items():
         children[key] = _continued(items, children.get(key), writer, f"state[{key!r}]")
     amended = Branch(children)
@@ -118,12 +120,12 @@ def _merged(state: dict[Any, Any], changes: Mapping[str, Any], append: Mapping[s
 
 def _continued(items: Any, base: Node | None, writer: Writer, path: str) -> Node:
     if base is None:
-        return _node(items, None, writer, path)
+        return _node(items, None, writer, path, 1)
     kind: type[Any] = items.__class__
     if isinstance(base, Part) and _FLAT.get(kind) == base.kind and base.framed is writer.framed:
         count, data = appended(base.kind, items, path)
         return longer(base, data, base.count + count, writer)
-    return _node(_joined(value(base), items, path), base, writer, path)
+    return _node(_joined(value(base), items, path), base, writer, path, 1)
 
 
 def _joined(before: Any, items: Any, path: str) -> Any:

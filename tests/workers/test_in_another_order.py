@@ -122,6 +122,33 @@ async def test_a_new_call_lets_those_go_ahead_that_were_made_before(
         assert asked == (["second", "first"] if call is asks else [])
 
 
+@pytest.mark.parametrize("call", [asks, fans_out])
+async def test_the_function_itself_lets_its_tasks_go_ahead(
+    call: Callable[[bp.Context, str], Awaitable[str]], store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for its own calls not as long as for those of others."""
+    monkeypatch.setattr("batonpass.workers.context.counted.OWN_PATIENCE", SOON)
+    runs: list[int] = []
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        runs.append(1)
+
+        async def task() -> str:
+            await anyio.sleep(0 if len(runs) == 1 else SLOW)
+            return await call(ctx, "first")
+
+        async with asyncio.TaskGroup() as others:
+            first = others.create_task(task())
+            await anyio.sleep(SLOW if len(runs) == 1 else 0)
+            second = await call(ctx, "second")
+        return Reply(text=f"{second} {first.result()}")
+
+    async with serving(app_of(agent), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await answered(coordinator, job)
+        assert (await job.result()).text == "second first"
+
+
 async def test_threads_let_others_go_ahead() -> None:
     """The same in a plain `def`."""
     runs: list[int] = []

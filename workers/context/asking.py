@@ -15,7 +15,7 @@ from ...contracts.inbox import MISSING, AskTerms
 from ...coordinator.calls.inbox import plain_answer
 from ...coordinator.calls.inputs import milliseconds, text
 from ..session import LeaseSession
-from .counted import counted, is_counted
+from .counted import apart, counted, is_counted
 from .effects import Act, Commit, Record
 from .steps import Pause, Steps
 
@@ -126,7 +126,9 @@ def asking(
     if key is None:
         over, again = _earlier(steps, session), _recorded(session, _AGAIN)
         known, optional = again | over, again.keys() - over
-        full, digest = yield from counted(steps, "ask", question, known, session.home, optional=optional)
+        full, digest = yield from counted(steps, "ask", question, known, session, optional=optional)
+        if full not in known and (news := apart(session)):
+            yield Record(news)
         recorded = steps.recorded(full)
     else:
         full, digest, recorded = steps.begin("ask", key, question)

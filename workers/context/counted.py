@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from ..session import LeaseSession
 from ..threads import place
 from .arguments import older_digests
 from .steps import ReplayMismatch, Steps
@@ -20,8 +21,10 @@ from .steps import ReplayMismatch, Steps
 # For how many seconds a call that is new lets tasks go ahead that have not made their earlier calls again. What they
 # recorded before those is there. But what an agent does outside of steps takes its time: a model's answer, say.
 PATIENCE = 60.0
-# For how many one of the agent's own task, or of its thread, does: few agents have others at work beside that.
+# For how many one of the agent's own task, or of its thread, does, if no other has made such a call in this hop.
 OWN_PATIENCE = 5.0
+# The record that another has.
+_APART = "apart"
 # After how many seconds it says so.
 _SILENT = 4.0
 _WAITS = "job %s: a new %s waits until %r is made again, as in an earlier run. In %.0f s it gives up"
@@ -43,21 +46,21 @@ def counted(
     name: str,
     arguments: object,
     earlier: Mapping[str, bytes | None],
-    home: object,
+    session: LeaseSession,
     *,
     optional: Container[str] = (),
 ) -> Generator[Later, Any, tuple[str, bytes]]:
     """Enter a call. Returns its key and its arguments' digest.
 
-    `earlier` are the calls of this name that are known, with their digests (None: any), and `home` is the agent's own
-    task, or its thread. Raises `ReplayMismatch` if one
+    `earlier` are the calls of this name that are known, with their digests (None: any). Raises `ReplayMismatch` if one
     of them is not made again before a new one is made, unless it is `optional`, because it has no outcome.
     """
     digest = steps.digest(name, arguments)
     older = cache(lambda: older_digests(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False
     # Less than the attempt's timeout, which would be retried, and not say what is wrong.
-    patience = min(OWN_PATIENCE if home == place() else PATIENCE, steps.timeout / 2)
+    alone = session.home == place() and not session.journal.get(_APART)
+    patience = min(OWN_PATIENCE if alone else PATIENCE, steps.timeout / 2)
     while True:
         steps.check()
         left = _left(steps, earlier)
@@ -79,6 +82,11 @@ def counted(
             told = True
             _log.warning(_WAITS, steps.job_id, name, left[0], patience)
         yield Later()
+
+
+def apart(session: LeaseSession) -> dict[str, Any]:
+    """What to record before a new call, if it is the first one outside of the agent's own task."""
+    return {} if session.home == place() or session.journal.get(_APART) else {_APART: True}
 
 
 def _repeated(

@@ -18,7 +18,7 @@ from ...coordinator.commands.children import AT_ONCE
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
 from ..session import LeaseSession, packed
-from .counted import Later, counted
+from .counted import Later, apart, counted
 from .steps import Pause, Steps
 
 _PREFIX = "fan/"
@@ -59,7 +59,9 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed.
     """
     earlier = {key.removeprefix(_PREFIX): made[0] for key, made in session.journal.items() if key.startswith(_PREFIX)}
-    full, digest = yield from counted(steps, "fan_out", arguments, earlier, session.home)
+    full, digest = yield from counted(steps, "fan_out", arguments, earlier, session)
+    if full not in earlier and (news := apart(session)):
+        yield Record(session.fence, packed(news))
     _, *fans = session.journal.get(_PREFIX + full, [digest])
     if fans and session.cut:
         yield from _cancel_left()  # or nobody would know of them that they can go on

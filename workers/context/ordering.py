@@ -7,7 +7,7 @@ The sets that these return, and those in values that nobody here looks into, are
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -15,6 +15,8 @@ from typing import Any, Final, TypeAlias, cast
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
+
+from ...contracts.builtin_types import class_of
 
 _ATOMS = frozenset({str, int, float, bool, bytes, type(None)})
 _UNKNOWN: Final = frozenset({0, 1})
@@ -179,10 +181,11 @@ def _beside(held: Any, written: Any) -> Any:
     class makes of its values."""
     if not isinstance(written, dict | list):
         return None
+    kind: Any = class_of(held)
     if isinstance(held, list | tuple | deque) and isinstance(written, list):
         row, items = cast("Sequence[object]", held), cast("list[object]", written)
         return list(map(_beside, row, items)) if len(row) == len(items) else _UNKNOWN
-    if not isinstance(written, dict) or _writes_itself(type(held)):
+    if not isinstance(written, dict) or _writes_itself(kind):
         return _UNKNOWN
     entries, parts = cast("dict[str, object]", written), _entries(held)
     if isinstance(held, dict) and len(parts) == len(entries):  # JSON has other names if the keys are no texts
@@ -191,7 +194,7 @@ def _beside(held: Any, written: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _writes_itself(kind: Any) -> bool:
+def _writes_itself(kind: Hashable) -> bool:
     """Whether a class has serializers, of its own or in what its fields are declared as."""
     return "'serialization': {'type': 'function-" in repr(getattr(kind, "__pydantic_core_schema__", ""))
 
