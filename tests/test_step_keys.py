@@ -22,6 +22,31 @@ async def refusal(agent: Callable[..., Any]) -> str:
     return failed.value.error
 
 
+@pytest.mark.parametrize("before", [False, True])
+async def test_a_result_that_a_person_gave_is_one_calls(before: bool) -> None:
+    """It counts whatever the arguments are, because the payload may have been edited with it: the second refund was
+    taken for done, too."""
+    refunds: list[int] = []
+
+    def refund(amount: int) -> int:
+        refunds.append(amount)
+        raise ConnectionError
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        if before:
+            await ctx.step("look", len, ask.text)
+        return Reply(text=f"{[await ctx.effect('refund', refund, amount) for amount in (5, 5, 6)]}")
+
+    async with serving(only(agent)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="its outcome is unknown"):
+            await job.result(timeout=DEADLINE)
+        await coordinator.redrive(job.id, changes={"effect:refund": 5})
+        with pytest.raises(bp.JobFailed, match=r"effect 'refund' of .* was already called in this run"):
+            await job.result(timeout=DEADLINE)
+    assert refunds == [5]
+
+
 @pytest.mark.parametrize("attempt", [1, 2])
 @pytest.mark.parametrize("how", ["step", "effect"])
 async def test_two_calls_with_one_key(how: str, attempt: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +65,7 @@ async def test_two_calls_with_one_key(how: str, attempt: int, monkeypatch: pytes
         return await ctx.step("shout", str.upper, word, key="1")
 
     error = await refusal(agent)
-    assert f"step '{'shout:1' if how == 'step' else 'effect:shout'}' of job" in error
-    assert "was already called in this run, with other arguments: give each call its own key" in error
+    assert f"{how} '{'shout:1' if how == 'step' else 'shout'}' of job" in error
+    assert "was already called in this run, with other arguments: " in error
+    assert {"step": "give each call its own key", "effect": "the key, and each call needs its own"}[how] in error
     assert "replayed" not in error

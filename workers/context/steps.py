@@ -77,7 +77,7 @@ class Steps:
         self._own_state = own_state
         self._counts: dict[str, int] = {}
         self._running: set[str] = set()
-        self._called: set[str] = set()  # the keys of the steps that this run has called
+        self._called: dict[str, bytes] = {}  # the steps that this run has called, by key, with their digests
         self._done: dict[str, Recorded] = {}
         # The question that suspended this hop, and its digest (None: any), until its answer is recorded.
         self.asking: tuple[str, bytes | None] | None = None
@@ -152,14 +152,16 @@ class Steps:
         full = self._full(_unmistakable(name) if users else name, key)
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)
-        if recorded and recorded.digest is not None and not same(recorded.digest, digest, arguments):
+        # The result that a person gave is of any arguments, but it is one call's.
+        known = recorded and (recorded.digest or self._called.get(full))
+        if known and not same(known, digest, arguments):
             anew = users and self._is_edited and full not in self._called
             if not anew and not is_anothers(full, self._session.parts, part, self._session.journal):
                 raise self._mismatch(full)
             recorded = None
         if recorded is None:
             self._running.add(name)
-        self._called.add(full)
+        self._called.setdefault(full, digest)
         return full, digest, recorded
 
     @property
@@ -171,10 +173,12 @@ class Steps:
 
     def _mismatch(self, full: str) -> StepMismatch:
         if full in self._called:
-            return StepMismatch(
-                f"step {full!r} of job {self._session.job_id} was already called in this run, with other arguments: "
-                "give each call its own key"
-            )
+            called = f"job {self._session.job_id} was already called in this run, with other arguments"
+            if (key := full.removeprefix("effect:")) != full:
+                return StepMismatch(
+                    f"effect {key!r} of {called}: what comes first is the key, and each call needs its own"
+                )
+            return StepMismatch(f"step {full!r} of {called}: give each call its own key")
         return ReplayMismatch(
             f"step {full!r} of job {self._session.job_id} is recorded with other arguments: replayed code must "
             "call its steps in the same order with the same arguments. If you changed the code, rename the changed "
