@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from batonpass.contracts.schedule import Schedule
+from batonpass.contracts.webhook import WebhookInfo
+from batonpass.coordinator.calls.schedules import overdue
 from batonpass.coordinator.client import Coordinator
 
 from ..standing import Gauge, Serving, Standing
@@ -24,6 +29,22 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Timed:
+    """A schedule, and for how many seconds it is overdue."""
+
+    about: Schedule
+    late: float
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A webhook, and where it sends to. The path of its URL may be a secret."""
+
+    about: WebhookInfo
+    host: str
+
+
+@dataclass(frozen=True)
 class Overview:
     """What the first page shows: `asked` and `failed` are the first few."""
 
@@ -32,6 +53,8 @@ class Overview:
     agents: tuple[Serving, ...]
     asked: tuple[Asking, ...]
     failed: jobs.JobsPage
+    schedules: tuple[Timed, ...]
+    webhooks: tuple[Sent, ...]
 
 
 async def overview(coordinator: Coordinator, gauge: Gauge) -> Overview:
@@ -52,4 +75,12 @@ async def overview(coordinator: Coordinator, gauge: Gauge) -> Overview:
         standing.agents,
         tuple(map(asking, await coordinator.inbox(limit=_FEW))),
         await jobs.dead(coordinator, "", "", limit=_FEW),
+        tuple(_timed(await coordinator.schedules(), load.now)),
+        tuple(Sent(each, urlsplit(each.url).hostname or "") for each in await coordinator.webhooks()),
     )
+
+
+def _timed(found: list[Schedule], now: int) -> Iterator[Timed]:
+    late = overdue(found, now)
+    for each in found:
+        yield Timed(each, late.get(each.name, 0))
