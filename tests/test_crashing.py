@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 import batonpass as bp
-from batonpass.testing import crash_everywhere, crashing
+from batonpass.testing import crash_everywhere
 
 
 class Topic(bp.Contract, name="crashing.topic"):
@@ -139,31 +139,41 @@ def test_a_question_without_an_answer(seen: Seen) -> None:
         crash_everywhere(desk(seen), "research", Topic())
 
 
-def test_a_process_that_breaks(seen: Seen, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("blocks", [False, True], ids=["waits", "blocks its loop"])
+def test_a_job_that_hangs_is_told_with_its_agent_and_write(blocks: bool, capfd: pytest.CaptureFixture[str]) -> None:
     app = bp.App("desk")
+
+    @app.agent("look", accepts=Topic, hands_to={"hang": Topic})
+    def look(topic: Topic, ctx: bp.SyncContext) -> bp.Handoff:
+        return ctx.hand_off("hang", topic)
 
     @app.agent("hang", accepts=Topic, returns=Report)
     async def hang(topic: Topic, ctx: bp.Context) -> Report:
+        await ctx.step("read", str, topic.text)
+        if blocks:
+            Event().wait()
         await anyio.sleep_forever()
         return Report(body="")
 
-    with pytest.raises(AssertionError, match="ended with 70: see its output"):
-        crash_everywhere(app, hang, Topic(), timeout=0.2)
-    assert "TimeoutError" in capfd.readouterr().err
+    with pytest.raises(AssertionError) as caught:
+        crash_everywhere(app, look, Topic(), timeout=1.5)
+    assert str(caught.value) == (
+        "the job did not get on in 1.5 s (timeout=). Agent 'hang' (hop 1) was running, after write 2: Save at hang"
+    )
+    assert not blocks or "in hang" in capfd.readouterr().err
 
 
-def test_a_process_that_blocks_its_loop(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crashing, "_LATE", 0.1)
+def test_a_job_that_waits_too_long_is_told_with_its_state() -> None:
     app = bp.App("desk")
 
-    @app.agent("hang", accepts=Topic, returns=Report)
-    async def hang(topic: Topic) -> Report:
-        Event().wait()
+    @app.agent("wait", accepts=Topic, returns=Report)
+    def wait(topic: Topic, ctx: bp.SyncContext) -> Report:
+        ctx.sleep(60)
         return Report(body="")
 
-    with pytest.raises(AssertionError, match="ended with 1: see its output"):
-        crash_everywhere(app, hang, Topic(), timeout=1)
-    assert "in hang" in capfd.readouterr().err
+    told = r"Agent 'wait' \(hop 0\) was not running: its job was submitted, after write 1: Sleep at wait$"
+    with pytest.raises(AssertionError, match=told):
+        crash_everywhere(app, wait, Topic(), timeout=1.5)
 
 
 def test_a_process_that_kills_itself(seen: Seen) -> None:

@@ -36,7 +36,7 @@ _QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 # What runs crews and flows, in modules that import CrewAI.
-_PARTS = ("crews.crew", "flows.flow", "results", "people.terminal")
+_PARTS = ("crews.crew", "flows.flow", "results", "people.terminal", "forks")
 
 
 class CrewAIAdapter:

@@ -1,5 +1,5 @@
-"""Internals: the private parts of CrewAI that we use, all in this file, each with its reason. Checked with crewai
-1.15.6 and 1.15.30. Public parts (hooks, providers, fields) are used where they are needed."""
+"""Internals: the private parts of CrewAI that we use, each with its reason (those of its event bus: forks.py). Checked
+with crewai 1.15.6 and 1.15.30. Public parts (hooks, providers, fields) are used where they are needed."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import asyncio
 import faulthandler
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,15 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-import anyio
-
 from batonpass.app import App
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract
 from batonpass.contracts.errors import BadSetup, JobError, ResultTimeout
 from batonpass.contracts.inbox import InboxItem
+from batonpass.contracts.job import JobState
 from batonpass.coordinator.client import Coordinator
-from batonpass.coordinator.commands import Command, Fence, ReadJob
+from batonpass.coordinator.commands import Command, Fence, ListJobs, ReadJob
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.sync_client import SyncCoordinator
@@ -31,8 +31,6 @@ from .apart import give_back, was_killed
 from .watched import WatchedStore
 
 _STDERR = 2
-# Seconds to stop in after the timeout. Code that blocks the event loop never does.
-_LATE = 10.0
 Answers = Callable[[InboxItem], Any]
 
 
@@ -101,7 +99,7 @@ class _Play:
         with connect(self._url, app=self._app) as coordinator:
             job = coordinator.submit(agent, payload, returns=returns)
             while True:
-                if self._killed(job.id, kill_at):
+                if self._killed(coordinator, job.id, kill_at):
                     give_back(coordinator)
                 try:
                     return Crash(self._at(kill_at), job.result(timeout=0))
@@ -113,12 +111,28 @@ class _Play:
     def _at(self, kill_at: int) -> str:
         return f"write {kill_at}: {writes[kill_at - 1]}" if 0 < kill_at <= len(writes := self.writes()) else ""
 
-    def _killed(self, job_id: str, kill_at: int) -> bool:
+    def _killed(self, coordinator: SyncCoordinator, job_id: str, kill_at: int) -> bool:
         """Work in a new process until the job has ended or asks. Returns whether that process was killed."""
-        return was_killed(partial(self._work_in_time, job_id, kill_at))
+        began = time.monotonic()
+        try:
+            return was_killed(partial(self._work_in_time, job_id, kill_at))
+        except AssertionError as error:
+            late = time.monotonic() - began >= self._timeout
+            why = f"the job did not get on in {self._timeout:g} s (timeout=)" if late else error
+            raise AssertionError(f"{why}. {self._standing(coordinator, job_id)}") from None
+
+    def _standing(self, coordinator: SyncCoordinator, job_id: str) -> str:
+        """Where the job was when its process ended."""
+        running = [row for row in coordinator.store.call(ListJobs(state=JobState.WORKING)) if row.lease]
+        row = running[0] if running else coordinator.store.call(ReadJob(job_id))
+        doing = "was running" if running else f"was not running: its job was {row.state}"
+        writes = self.writes()
+        after = f"after write {len(writes)}: {writes[-1]}" if writes else "before the first write"
+        return f"Agent {row.agent!r} (hop {row.hop}) {doing}, {after}"
 
     def _work_in_time(self, job_id: str, kill_at: int) -> None:
-        faulthandler.dump_traceback_later(self._timeout + _LATE, exit=True, file=_STDERR)
+        # Not by the event loop: an agent may block it. The job stays as it was at that moment.
+        faulthandler.dump_traceback_later(self._timeout, exit=True, file=_STDERR)
         asyncio.run(self._work(job_id, kill_at))  # unlike AnyIO's, it also runs in a fork of a running loop
 
     async def _work(self, job_id: str, kill_at: int) -> None:
@@ -126,9 +140,8 @@ class _Play:
             write = partial(self._write, coordinator.store, kill_at)
             watched = Coordinator(cast("Store", WatchedStore(coordinator.store, write)), coordinator.book)
             # One delivery at a time, so that writes have the same numbers each time.
-            with anyio.fail_after(self._timeout):
-                async with self._app.worker(watched, concurrency=1):
-                    await _until_it_stops(coordinator, job_id)
+            async with self._app.worker(watched, concurrency=1):
+                await _until_it_stops(coordinator, job_id)
 
     def _write(self, store: Store, kill_at: int, command: Command[Any]) -> None:
         fence: Fence = cast("Any", command).fence
