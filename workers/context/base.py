@@ -170,7 +170,7 @@ class BaseContext:
         """
         name = name_of(agent)
         if name not in self._agent.hands_to:
-            declared = ", ".join(self._agent.hands_to) or "nobody"
+            declared = ", ".join(map(repr, self._agent.hands_to)) or "nobody"
             raise UndeclaredHandoff(
                 f"agent {self.agent!r} may not hand off to {name!r}: it declares {declared} (hands_to=)"
             )

@@ -100,7 +100,7 @@ def onward(
     """What a handoff sends, checked against the agent's declaration."""
     declared = agent.hands_to.get(handoff.to)
     if declared is None:
-        declares = ", ".join(agent.hands_to) or "nobody"
+        declares = ", ".join(map(repr, agent.hands_to)) or "nobody"
         raise UndeclaredHandoff(f"agent {agent.name!r} handed off to {handoff.to!r}: it declares {declares}")
     _fits(agent, handoff.payload, declared)
     contract, data = yield from book.address(handoff.to, handoff.payload)
