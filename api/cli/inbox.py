@@ -11,10 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from batonpass.contracts.errors import BadSetup
+from batonpass.coordinator.calls.inbox import named
 
 from .agents import tell_undeclared
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened, read_json
-from .printing import cell, print_json, print_table, say, tell_more, tell_unreadable
+from .printing import cell, print_json, print_table, say, shortened, tell_more, tell_unreadable
+
+_LONGEST = 100  # characters of the question that was answered
 
 
 def inbox(
@@ -65,9 +68,17 @@ def answer(
     if (value is None) == (json_file is None):
         raise BadSetup("answer takes a value, or --json-file FILE")
     parsed = _read(json_file) if json_file is not None else _parsed(value or "")
+    job, asked = named(of)
     with opened(store, namespace) as coordinator:
-        coordinator.answer(of, parsed, question=question, by=by)
-    print_json({"id": of.partition(".")[0], "answered": parsed}) if as_json else say(f"answered {of}")
+        meant = question or (of if asked else None)
+        item = next((each for each in coordinator.inbox(job=job) if meant in (None, each.id)), None)
+        # By the question's id, so that none is answered but the one that is told.
+        coordinator.answer(of, parsed, question=question or (item.id if item else None), by=by)
+    about = {"agent": item.agent, "question_id": item.id, "question": item.question} if item else {}
+    if as_json:
+        print_json({"id": job, "answered": parsed, **about})
+    else:
+        say(f"answered {of}" + (f": {item.agent} asked {shortened(_shown(item.question), _LONGEST)}" if item else ""))
 
 
 def _parsed(text: str) -> Any:
