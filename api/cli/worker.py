@@ -10,6 +10,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from batonpass.contracts.errors import BadSetup
 from batonpass.contracts.job import DEFAULT_LEASE
 from batonpass.coordinator.urls import namespace_of
 from batonpass.workers.children.pool import Wear
@@ -22,6 +23,10 @@ from batonpass.workers.sources import Sources, begin_anew, keep_reloading
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, duration, listed
 
+# The shortest lease. A worker renews it four times: what holds up a whole process for a moment, such as an import, must
+# not cost it its jobs. A busy machine keeps one of a second.
+_SHORTEST = 0.5
+
 
 def worker(
     app: Annotated[str, typer.Argument(metavar="MODULE:APP", help="Where the app is, e.g. desk:app")],
@@ -30,10 +35,14 @@ def worker(
     ] = None,
     concurrency: Annotated[int, typer.Option(help="How many jobs to run at once", min=1)] = 4,
     lease: Annotated[
-        str, typer.Option(help="How long a job without a heartbeat is left to its worker, e.g. 4 (seconds) or 1m")
+        str,
+        typer.Option(
+            metavar="TIME", help="How long a job is left to a worker without a heartbeat: seconds (0.5 or more), or 1m"
+        ),
     ] = f"{DEFAULT_LEASE:g}",
     grace: Annotated[
-        str, typer.Option(help="How long a job has to reach its next checkpoint on SIGTERM, e.g. 30 (seconds) or 2m")
+        str,
+        typer.Option(metavar="TIME", help="How long a job has to reach its next checkpoint on SIGTERM: seconds, or 2m"),
     ] = "30",
     child_jobs: Annotated[int, typer.Option(help="Replace a child process after this many jobs (0: never)", min=0)] = 0,
     child_memory: Annotated[
@@ -56,7 +65,7 @@ def worker(
     """Run agents until SIGTERM, Ctrl-C or the terminal closes. Jobs are then given back at their next checkpoint."""
     log_lines(as_json, namespace_of(store, namespace))
     names = None if agents is None else listed(agents)
-    times = {"lease": duration(lease, "--lease"), "grace": duration(grace, "--grace")}
+    times = {"lease": _lease(lease), "grace": duration(grace, "--grace")}
     # A child would not share a store in memory, and Windows can't pass sockets to one.
     children = None
     if os.name == "posix" and not store.startswith("memory:"):
@@ -74,3 +83,13 @@ def worker(
         keep_reloading(run)
     elif run():
         begin_anew()
+
+
+def _lease(text: str) -> float:
+    lease = duration(text, "--lease")
+    if lease < _SHORTEST:
+        raise BadSetup(
+            f"--lease {text!r} is too short for heartbeats, and workers would take over each other's running jobs: give"
+            f" {_SHORTEST:g} (seconds) or more, and 1 or more on a busy machine"
+        )
+    return lease
