@@ -125,5 +125,5 @@ def _made(name: str, target: Callable[..., None] | typer.Typer) -> Any:
 
 def _summary(told: str | None) -> str:
     """The first sentence of a command's help, in full. (Click would cut it at the end of the line.)"""
-    line = (told or "").partition("\n")[0]
-    return line.partition(". ")[0].removesuffix(".")
+    paragraph = " ".join((told or "").split("\n\n")[0].split())
+    return paragraph.partition(". ")[0].removesuffix(".")

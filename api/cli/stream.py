@@ -19,8 +19,9 @@ def stream(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Print what a job's agents stream, until the job ends: text as it comes, other values as JSON, one per line (with
-    --json all of it). A terminal does not get the text's control characters; a file or another program does."""
+    """Print what a job's agents stream, until the job ends. Text is printed as it comes, other values as JSON, one per
+    line (with --json all of it). A terminal does not get the text's control characters; a file or another program
+    does."""
     with opened(store, namespace) as coordinator:
         found = coordinator.job(job)
         found.info()  # an unknown job is said at once

@@ -37,16 +37,21 @@ def cli(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return CommandLine(store_url, capsys, monkeypatch)
 
 
+def in_one_line(text: str) -> str:
+    return f" {' '.join(text.split())} "
+
+
 def test_every_command_has_json_and_help(cli: CommandLine) -> None:
     helped = cli("--help").out
-    assert not re.search(r"\w\.\.\.$", helped, re.MULTILINE)  # a summary that was cut
     assert "BATONPASS_ENCRYPT_KEYS" in helped
+    summaries = in_one_line(helped)
     listed = re.findall(r"^  ([a-z]\S+) ", helped, re.MULTILINE)
     groups = {"schedule", "webhooks", "groups"}
     commands = [[name] for name in listed if name not in groups]
     for group in groups & set(listed):
         inner = cli(group, "--help").out.partition("Commands:")[2]
-        assert not re.search(r"\.$", inner, re.MULTILINE)  # neither cut, nor ending unlike those outside groups
+        assert not re.search(r"\.$", inner, re.MULTILINE)  # they don't end unlike those outside groups
+        summaries += in_one_line(inner)
         commands += [[group, name] for name in re.findall(r"^  ([a-z]+)  ", inner, re.MULTILINE)]
     assert len(commands) > 30
     for command in commands:
@@ -54,6 +59,8 @@ def test_every_command_has_json_and_help(cli: CommandLine) -> None:
         assert told.code == 0
         assert "--json" in told.out
         assert "--store" in told.out or command in (["move"], ["repartition"])  # these two name two stores
+        first = in_one_line(told.out.split("\n\n")[1]).strip().partition(". ")[0].removesuffix(".")
+        assert f" {command[-1]} {first} " in summaries  # the whole sentence
 
 
 @pytest.mark.parametrize(
