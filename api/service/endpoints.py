@@ -21,6 +21,8 @@ from batonpass.coordinator.calls.inputs import cursor
 from batonpass.coordinator.calls.jobs import streamed
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
+from batonpass.coordinator.refusals import Elsewhere
+from batonpass.coordinator.store import Topic
 
 from .agents import agent_operations
 from .answers import Alive, Answered, Canceled, DeletedJob, EventPage, Redriven, RunNow, ShownJob, Submitted
@@ -85,14 +87,28 @@ def health_check(coordinator: Coordinator) -> Operation:
     """What load balancers ask, without a token. So it says nothing else."""
 
     async def health(_: Request, __: None) -> Response:
-        """Whether the service can work: 200, or 503 if the store can't be reached."""
+        """Whether the service can work: 200, or 503 if the store can't be reached, or its namespace was moved."""
         try:
             await coordinator.store.acall(Declared())
+            await _look_for_moved(coordinator)
+        except Elsewhere:
+            return told(Problem(503, "the namespace was moved, or is being moved: requests with the token tell where"))
         except BatonpassError:
             return told(Problem(503, "the store can't be reached"))
         return answer(vars(Alive()))
 
     return Operation("GET", HEALTH, health, None, Alive, open=True)
+
+
+async def _look_for_moved(coordinator: Coordinator) -> None:
+    """`Elsewhere` if the namespace was moved. In a file everything can still be read, and only who writes or waits is
+    told."""
+    watch = coordinator.store.watch(Topic())
+    try:
+        await watch.aopen()
+        await watch.await_(0)
+    finally:
+        await watch.aclose()
 
 
 class _Endpoints:

@@ -37,6 +37,12 @@ async def test_a_namespace_that_was_moved_makes_no_request_wrong(sqlite_url: str
             with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as db:
                 mark(db, "default", "moved 0 redis://elsewhere")
                 db.commit()
+            health = await http.get("/health")  # what was there can be read, but no request to write succeeds
+            assert (health.status_code, health.json()["error"].partition(":")[0]) == (
+                503,
+                "the namespace was moved, or is being moved",
+            )
+            assert "elsewhere" not in health.text  # anybody may ask
             submission = {"agent": "plain", "payload": {"text": "x"}}
             for path, body in (("/jobs", submission), ("/jobs/jaa1m8gt7d7h28smnxgb7bry/cancel", {})):
                 reply = await http.post(path, json=body)
