@@ -12,6 +12,8 @@ from ..contracts.guard import DEFAULT, NOTHING, Spent
 from ..contracts.handoff import Envelope
 from ..coordinator.commands import SPENT
 
+ALLOW_MORE = "redrive it with a guard= (batonpass redrive JOB --guard JSON) that allows more"
+
 
 class Budget:
     """The job's guard, what earlier hops have spent, and what this hop has spent so far (in its journal, or not yet).
@@ -89,7 +91,7 @@ class Budget:
     def check(self, about: str) -> None:
         """Raise if more was spent than the guard allows."""
         if self.guard.limits_spending and (over := self.guard.over(self.spent)):
-            raise OverBudget(f"{about} is over its budget ({over}): redrive it with a guard= that allows more")
+            raise OverBudget(f"{about} is over its budget ({over}): {ALLOW_MORE}")
 
 
 def _numbers(*spent: Spent) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
+from shlex import quote
 from typing import Any, cast
 
 from ..coordinator.commands import EFFECT, OUTCOME
@@ -64,4 +65,6 @@ def changed(about: str, key: str) -> str:
 
 
 def _look(about: str, key: str) -> str:
-    return f"look for {about!r} in the other system, then redrive the job with changes={{'effect:{key}': RESULT}}"
+    added = quote(f"{_STATE}{key}=RESULT")
+    told = f"changes={{'{_STATE}{key}': RESULT}} (batonpass redrive JOB --add {added})"
+    return f"look for {about!r} in the other system, then redrive the job with {told}"

@@ -322,7 +322,7 @@ async def test_an_effect_that_happened_is_recorded_by_a_redrive(before: bool, st
     async with serving(only(agent), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         info = await reached(job, bp.JobState.FAILED)
-        assert "redrive the job with changes={'effect:pay': RESULT}" in str(info.error)
+        assert "changes={'effect:pay': RESULT} (batonpass redrive JOB --add effect:pay=RESULT)" in str(info.error)
         await coordinator.redrive(job.id, changes={"effect:pay": 12})
         assert (await job.result(timeout=60)).text == "paid 12"
         assert len(bank.keys) == 1

@@ -116,9 +116,9 @@ async def test_over_budget_a_hop_stops_after_its_next_write(store_url: str) -> N
     async with serving(only(works), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=50))
         told = await parked(job)
-        assert (
-            told
-            == f"job {job.id} is over its budget (tokens spent: 80 of 50): redrive it with a guard= that allows more"
+        assert told == (
+            f"job {job.id} is over its budget (tokens spent: 80 of 50): redrive it with a guard= "
+            "(batonpass redrive JOB --guard JSON) that allows more"
         )
         assert ran == {"one": 1, "two": 1}
         await coordinator.redrive(job.id)

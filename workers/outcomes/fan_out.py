@@ -17,6 +17,7 @@ from ...coordinator.book import Book
 from ...coordinator.commands import Child, Command, ReadJob, Spawn, Stage, Target
 from ...coordinator.commands.children import AT_ONCE
 from ...coordinator.rows import JobRow
+from ..budget import ALLOW_MORE
 from ..session import LeaseSession
 from .outcomes import onward
 from .refused_handoffs import OverLimit, over_limit
@@ -40,9 +41,7 @@ def spawning(
         sent.envelope.born = session.budget.spent
         sent.envelope.effects = f"{session.effects}.{session.hop}/{outcome.step}/{number}"
         if why := over_limit(sent.envelope):
-            raise OverLimit(
-                f"job {session.job_id} has no child at {sent.to!r}, {why}: redrive it with a guard= that allows it"
-            )
+            raise OverLimit(f"job {session.job_id} has no child at {sent.to!r}, {why}: {ALLOW_MORE}")
         children.append(Child(mint("j", at), number, (yield from sent.target(book, session))))
     for start in range(AT_ONCE, len(children), AT_ONCE):
         yield Stage(session.fence, start - AT_ONCE, tuple(children[start : start + AT_ONCE]))

@@ -15,6 +15,7 @@ from ...coordinator.blobs import open_envelope, seal_blob, seal_envelope
 from ...coordinator.book import Book, target
 from ...coordinator.commands import SPENT, Command, HandOff, NewCheckpoint, Target
 from ...coordinator.seals import content_hash
+from ..budget import ALLOW_MORE
 from ..session import LeaseSession
 
 # Where the journal keeps a refused handoff.
@@ -68,7 +69,7 @@ def over_limit(envelope: Envelope) -> str:
 def refusal(envelope: Envelope, session: LeaseSession) -> str:
     """Why the envelope's guard refuses the handoff, and what to do. Empty if it doesn't."""
     why = over_limit(envelope)
-    told = "the handoff is kept, redrive it with a guard= that allows more"
+    told = f"the handoff is kept, {ALLOW_MORE}"
     return f"job {session.job_id} is not passed on to {envelope.path[-1]!r}, {why}: {told}" if why else ""
 
 
