@@ -38,9 +38,18 @@ def wraps(ask: Ask) -> Reply:
         raise RuntimeError("no luck") from error
 
 
+def not_done() -> None:
+    raise bp.NotDone("no funds")
+
+
+async def pays(ask: Ask, ctx: bp.Context) -> None:
+    await ctx.effect("pay", not_done)
+
+
 @pytest.mark.parametrize(
     ("agent", "told"),
     [
+        (pays, r"NotDone: no funds \({here}:\d+ in not_done\)"),
         (raises, r"ValueError: no such topic \({here}:\d+ in raises\)"),
         (calls_a_library, r"JSONDecodeError: .+ \({here}:\d+ in calls_a_library\)"),
         (steps, r"ValueError: no such topic \({here}:\d+ in raises\)"),
@@ -54,7 +63,7 @@ async def test_where_it_came_from(agent: Callable[..., Any], told: str) -> None:
     assert re.fullmatch(told.replace("{here}", "tests/workers/test_raised.py"), str(failed.value.error))
 
 
-@pytest.mark.parametrize("agent", [raises, steps, wraps])
+@pytest.mark.parametrize("agent", [raises, steps, wraps, pays])
 async def test_the_log_has_no_frames_of_ours_above_the_agents(
     agent: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -31,7 +31,7 @@ from ..context.fan_out import counting
 from ..session import LeaseSession
 from .error_place import Traced, to_log
 from .fallback import falling_back
-from .outcomes import ATTEMPTS_OVER, decisive, failing, lasting, shortened
+from .outcomes import ATTEMPTS_OVER, decisive, failing, lasting, says_what_to_do, shortened
 
 _log = logging.getLogger("batonpass.worker")
 # Characters of a traceback to log: it shows an error's whole text, which may be megabytes.
@@ -143,8 +143,8 @@ def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExcepti
 
 
 def _tell(what: str, agent: Agent[Any] | None, error: BaseException) -> None:
-    """Log it, with the traceback. Errors of ours say what to do."""
-    if isinstance(error, BatonpassError):
+    """Log it, with the traceback unless it says what to do."""
+    if says_what_to_do(error):
         _log.error("%s", what)
         return
     try:

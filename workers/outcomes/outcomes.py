@@ -15,6 +15,7 @@ from ...contracts.errors import (
     ChildrenFailed,
     ContractViolation,
     Corrupted,
+    NotDone,
     OverBudget,
     Refused,
     StepMismatch,
@@ -179,11 +180,17 @@ def decisive(error: BaseException) -> BaseException:
 
 def _told(agent: Agent[Any] | None, error: BaseException) -> str:
     """An error as text. Ours say what to do. For others it helps to know where in the agent's code they came from."""
-    if isinstance(error, BatonpassError):
+    if says_what_to_do(error):
         return _writable(str(error))
     places = (place_of(error), raised_in(agent, error) if agent else None)
     text, place = _writable(described(error)), ", ".join(filter(None, places))
     return f"{text} ({_writable(place)})" if place else text
+
+
+def says_what_to_do(error: BaseException) -> bool:
+    """Whether an error's text is meant to be read alone. `NotDone` is ours, but raised by the agent's code, about
+    whatever has failed there."""
+    return isinstance(error, BatonpassError) and not isinstance(error, NotDone)
 
 
 def _writable(text: str) -> str:
