@@ -15,6 +15,7 @@ from ...contracts.errors import (
     Canceled,
     ChildrenFailed,
     Fenced,
+    NotFound,
     OverBudget,
     Overloaded,
     Unanswered,
@@ -23,7 +24,7 @@ from ...contracts.job import CHILDREN
 from ...contracts.raised import chain
 from ...coordinator.book import Book
 from ...coordinator.calls import adrive
-from ...coordinator.commands import Fail, Fence, Release
+from ...coordinator.commands import Fail, Fence, ReadJob, Release
 from ...coordinator.rows import JobRow
 from ...coordinator.store import Store
 from ..context.asking import asked_again
@@ -60,6 +61,9 @@ class Closing:
         if isinstance(error, Fenced) and not isinstance(error, OverBudget):
             self.lost(about, error)
             return
+        if isinstance(error, NotFound) and await self._is_deleted(session.fence):
+            self._deleted(about)
+            return
         if session.budget.open:
             with suppress(BatonpassError):
                 await adrive(self._store, counting(session))
@@ -82,10 +86,24 @@ class Closing:
             await session.awrite(instead or command)
         except Fenced as lost:
             self.lost(about, lost)
+        except NotFound:
+            self._deleted(about)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
             if isinstance(problem, Overloaded):  # or the lease would run out, as if the job had killed its worker
                 await self.release(about, session.fence, aside=True)
+
+    async def _is_deleted(self, fence: Fence) -> bool:
+        """Whether the job is what was not found: an agent may look for anything."""
+        try:
+            await self._store.acall(ReadJob(fence.job_id))
+        except BatonpassError as error:
+            return isinstance(error, NotFound)
+        return False
+
+    def _deleted(self, about: str) -> None:
+        """Somebody canceled and deleted the job, which is no trouble of the worker."""
+        _log.warning("%s: it was deleted while it ran", about)
 
     def lost(self, about: str, why: Fenced) -> None:
         """The job is not this worker's any more."""
@@ -106,6 +124,8 @@ class Closing:
             _log.info("%s: given back", about)
         except Fenced:  # it has just ended, or another worker has it
             _log.info("%s: its lease had ended", about)
+        except NotFound:
+            self._deleted(about)
         except BatonpassError as error:
             _log.warning("%s: not given back, its lease will expire: %s", about, error)
 
