@@ -71,6 +71,12 @@ def test_every_link_leads_somewhere() -> None:
     assert [link for link in inner if dead(*link)] == []
 
 
+def test_a_package_that_no_extra_brings_is_told_where_it_is_used() -> None:
+    used = [name for name, page in PAGES.items() if re.search(r"create_agent|HumanInTheLoopMiddleware", page)]
+    assert len(used) >= 3
+    assert [name for name in used if "`pip install langchain`" not in PAGES[name]] == []
+
+
 def test_readme_leads_to_every_page() -> None:
     assert [page for page in PAGES if page != "README.md" and f"]({page})" not in PAGES["README.md"]] == []
 
