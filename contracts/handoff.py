@@ -38,7 +38,7 @@ class Envelope:
     """What is delivered to an agent: the payload's bytes, its contract, and where it came from.
 
     `path` lists the agents that the job visited, the receiver last. `sender` is None for a submitted job. `checkpoint`
-    is the sender's last checkpoint. `trace` carries the W3C trace context unchanged. `transcript` is the conversation
+    is the sender's last checkpoint. `trace` carries the W3C trace context. `transcript` is the conversation
     to continue (`Transcript.dump`), or None to start fresh. `guard` limits the whole chain, `spent` is what its earlier
     hops used, and `born` what was used when the job was made, if it is a child. Then its effects' keys begin with
     `effects`, which stays the same if the child is made again, and otherwise with the job's id.

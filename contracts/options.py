@@ -49,7 +49,7 @@ class SubmitOptions(JobOptions, total=False):
     - `guard` limits the job's path and what it may cost: see `Guard` for the defaults.
     - `trace` is the caller's trace context, as the W3C's headers by name ({"traceparent": ...}). It goes with the job
       unchanged, through handoffs and to children: `ctx.trace`. If an app has a `tracer`, the default is OpenTelemetry's
-      current context.
+      current context, and without one the job has a trace of its own.
     """
 
     thread: str | None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
+from hashlib import blake2b
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .session import Drained, LeaseSession
 from .single import single
@@ -24,7 +26,7 @@ _LAST_WORDS = 2.0
 
 
 def attempt_span(tracer: Tracer | None, session: LeaseSession) -> AbstractContextManager[None]:
-    """A block that is an attempt, as part of the trace that the job was submitted in."""
+    """A block that is an attempt, as part of the trace that the job was submitted in, or of one that is its own."""
     if tracer is None:
         return _NONE
     # The first two are the names of OpenTelemetry's conventions for generative AI.
@@ -47,14 +49,50 @@ def call_span(session: LeaseSession, kind: str, name: str) -> AbstractContextMan
 @contextmanager
 def _attempt(tracer: Tracer, session: LeaseSession, about: dict[str, AttributeValue]) -> Generator[Span]:
     from opentelemetry.context import get_current
-    from opentelemetry.propagate import extract
-    from opentelemetry.trace import SpanKind
+    from opentelemetry.propagate import extract, inject
+    from opentelemetry.trace import SpanKind, get_current_span
 
     submitted = extract(session.trace)
+    alone = not get_current_span(submitted).get_span_context().is_valid
+    if alone:
+        tracer = _of_job(tracer, session.job_id)
     name = f"invoke_agent {session.agent}"
     with _current(tracer, name, submitted, kind=SpanKind.CONSUMER, attributes=about) as span:
         session.traced = get_current()
+        if alone:  # the next hop and the children belong to this span, and its sampler has decided for them, too
+            here = dict(session.trace)
+            inject(here)
+            session.trace = here
         yield span
+
+
+def _of_job(tracer: Tracer, job_id: str) -> Tracer:
+    """A tracer whose next span without a parent belongs to the job's own trace: whichever worker makes an attempt
+    gives its trace the same id. OpenTelemetry's API can't choose one, and a parent that was made up would be missing
+    for ever and keep the user's sampler from deciding. Its SDK asks a generator that its tracers know."""
+    from opentelemetry.trace import ProxyTracer
+
+    own: Any = tracer
+    if isinstance(tracer, ProxyTracer):  # made before the SDK was set up, it stands for the SDK's
+        own = getattr(tracer, "_tracer", tracer)
+    if hasattr(own, "id_generator"):
+        own = copy.copy(own)
+        own.id_generator = _Ids(own.id_generator, job_id)
+    return cast("Tracer", own)
+
+
+class _Ids:
+    """A generator of ids, but for the trace's."""
+
+    def __init__(self, others: Any, job_id: str) -> None:
+        self._others = others
+        self._trace_id = int.from_bytes(blake2b(job_id.encode(), digest_size=16).digest())
+
+    def generate_trace_id(self) -> int:
+        return self._trace_id
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._others, name)
 
 
 def _call(tracer: Tracer, session: LeaseSession, name: str) -> AbstractContextManager[Span]:

@@ -133,7 +133,8 @@ class BaseContext:
 
     @property
     def trace(self) -> Mapping[str, str]:
-        """The trace context that the job was submitted with, as the W3C's headers by name. Empty if there is none."""
+        """The trace context that the job was submitted with, as the W3C's headers by name. Without one it is that of
+        the attempt that the job's trace began with, if the app has a tracer, and else empty."""
         return self._session.trace
 
     @property
