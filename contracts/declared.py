@@ -15,7 +15,8 @@ from .pause import Pause
 
 @dataclass(frozen=True, kw_only=True)
 class AgentInfo(Listed):
-    """An agent that has been declared in the store, as it was declared last.
+    """An agent that has been declared in the store, as it was declared last. (A declaration with an older version of
+    its contract does not count while live workers read the newer one.)
 
     - `app` and `kind` are its app's name and the adapter that runs it.
     - `accepts` is the contract of its payload, and `schema` that contract's JSON Schema. `reads` are the older versions

@@ -1,8 +1,8 @@
 """Other versions: reads plain values that don't fit the version of the contract that their agent declared last.
 
 Programs without the contract's class (over HTTP, on the command line) don't say which version their values are of. In a
-rolling deploy, and for long after it, some send the previous version. And when a worker of the old release restarts, it
-declares its agents again. So a declaration takes along the schemas of the versions that were declared before.
+rolling deploy, and for long after it, some send the previous version. So a declaration takes along the schemas of the
+versions that were declared before, and a worker of the old release that restarts meanwhile adds its own.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ..contracts.codec import pack, unpack
 from ..contracts.contract import ContractRef, State, contract_ref
 from ..contracts.errors import ContractViolation
+from ..contracts.intent import schema_of
 from .schemas import fit_schema
 
 if TYPE_CHECKING:
@@ -46,6 +48,17 @@ def carried(agent: Agent[Any], app: App, before: Declaration | None) -> dict[Con
     known = {**{ref: other.schema for ref, other in before.others.items()}, before.accepts: before.schema}
     same = sorted((ref for ref in known if ref.name == now.name and ref != now), reverse=True)
     return {ref: Other(known[ref], ref in read) for ref in same[:_KEPT]}
+
+
+def with_version(recorded: bytes, agent: Agent[Any]) -> bytes:
+    """An agent's record, to which the version that another release accepts is added if it was not known."""
+    about, ref = cast("dict[str, Any]", unpack(recorded)), str(contract_ref(agent.accepts))
+    others: dict[str, Any] = about.get("others", {})
+    if ref in others:
+        return recorded
+    others[ref] = list(Other(schema_of(agent.accepts), read=False))
+    newest_first = sorted(others, key=lambda each: int(each.rpartition("@")[2]), reverse=True)
+    return pack({**about, "others": {each: others[each] for each in newest_first}}, path=f"agent {agent.name!r}")
 
 
 def meanings(recorded: Declaration, values: Mapping[str, Any], but: ContractRef) -> Iterator[Meaning]:

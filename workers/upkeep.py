@@ -6,7 +6,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -178,13 +178,14 @@ async def _trim(store: Store) -> None:
         _log.warning("events could not be trimmed, trying again: %s", error)
 
 
-async def keep_declared(store: Store, app: App) -> None:
+async def keep_declared(store: Store, app: App, served: Collection[str]) -> None:
     """Register the app's agents again with a store that was emptied, or lost its last writes: without its record, no
-    submit reaches a live worker. Ends by cancellation."""
+    submit reaches a live worker. The record of `served` agents is also kept to what live workers read. Ends by
+    cancellation."""
     while True:
         await anyio.sleep(_DECLARED + random.uniform(0, _DECLARED_JITTER))
         try:
-            lost = await adrive(store, recalling(app))
+            lost = await adrive(store, recalling(app, served))
         except BatonpassError:  # the rounds log it
             continue
         if lost:

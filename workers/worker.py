@@ -150,14 +150,14 @@ class Worker:
             stack.push_async_callback(_stopped, keeper)
             claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits(), alarm)
             self._runner, self._claimer = runner, claimer
-            names = ", ".join(agent.name for agent in self._agents)
-            _log.info("worker %s serves %s on %s", self.id, names, self._coordinator.url)
+            names = [agent.name for agent in self._agents]
+            _log.info("worker %s serves %s on %s", self.id, ", ".join(names), self._coordinator.url)
             if self._stopping:
                 return
             async with anyio.create_task_group() as upkeep:
                 upkeep.start_soon(keep_up, store, present, tuple(queues), alarm)
                 upkeep.start_soon(keep_schedules, store, book)
-                upkeep.start_soon(keep_declared, store, self._app)
+                upkeep.start_soon(keep_declared, store, self._app, names)
                 for pool in self._pools:
                     upkeep.start_soon(pool.run)
                 async with asyncio.TaskGroup() as deliveries:  # anyio's takes far longer to start a task

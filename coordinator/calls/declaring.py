@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...contracts.agent import Agent
 from ...contracts.app import App
 from ...contracts.bounds import Rate
+from ...contracts.contract import contract_ref
 from ...contracts.declared import AgentInfo
 from ...contracts.errors import BadSetup, BatonpassError
-from ..book import Declaration, Numbers, close_declaration, numbers_of, open_declaration, readable
-from ..commands import Declare, Declared, Reap, Reaped
+from ..book import Declaration, Numbers, close_declaration, numbers_of, open_declaration, queue_of, readable
+from ..commands import Declare, Declared, Reap, Reaped, Takers
+from ..other_versions import with_version
 from . import Call
 from .pauses import pauses
 
@@ -19,7 +23,11 @@ _LINES, _STEPS = 500, 200
 
 
 def declaring(app: App) -> Call[None]:
-    """Record an app's agents. If an agent's limits have changed, its lines are looked at again."""
+    """Record an app's agents. If an agent's limits have changed, its lines are looked at again.
+
+    In a rolling deploy, a worker of the older release may start once more. What is recorded of a newer version of an
+    agent's contract stays as long as live workers read that, and this one's is known beside it.
+    """
     given: Any = app  # users without a type checker give anything
     if not isinstance(given, App):
         raise BadSetup(f"{given!r} is not a batonpass.App, whose agents declare() records")
@@ -29,9 +37,31 @@ def declaring(app: App) -> Call[None]:
     while left:  # again, if another release of the app was declared meanwhile: each takes along what the other said
         known: dict[str, bytes] = yield Declared()
         before |= {name: _recorded(known[name]) for name in left if name in known}
-        left = yield Declare({name: close_declaration(app[name], app, before.get(name)) for name in left}, known)
+        told = dict[str, bytes]()
+        for name in left:
+            newer = yield from _newer_is_read(app[name], before.get(name))
+            told[name] = with_version(known[name], app[name]) if newer else _closed(app, name, before)
+        left = yield Declare(told, known)
     if any(agent.name in before and _limits(before[agent.name]) != numbers_of(agent) for agent in app):
         yield from _looking_again()
+
+
+def _closed(app: App, name: str, before: Mapping[str, Declaration | None]) -> bytes:
+    return close_declaration(app[name], app, before.get(name))
+
+
+def _newer_is_read(agent: Agent[Any], recorded: Declaration | None) -> Call[bool]:
+    """Whether what is recorded is of a newer version of the agent's contract, which live workers read."""
+    if recorded is None or _newer(recorded, agent) <= 0:
+        return False
+    takers: int = yield Takers(queue_of(agent.name, recorded.accepts))
+    return takers > 0
+
+
+def _newer(recorded: Declaration, agent: Agent[Any]) -> int:
+    """How much newer the recorded version of the agent's contract is. 0 if it is another contract."""
+    name, version = contract_ref(agent.accepts)
+    return recorded.accepts.version - version if recorded.accepts.name == name else 0
 
 
 def leaving(app: App) -> Call[None]:
@@ -50,13 +80,25 @@ def _looking_again() -> Call[None]:
             return
 
 
-def recalling(app: App) -> Call[list[str]]:
-    """Record those of these agents again that the store has lost. Returns their names. Newer records of others stay."""
+def recalling(app: App, served: Collection[str] = ()) -> Call[list[str]]:
+    """Record those of these agents again that the store has lost. Returns their names. Newer records of others stay.
+
+    Those that a live worker has `served` are also recorded if what is known of them is an older version of their
+    contract (a worker of a release before this rule has started), or a newer one that nobody reads any more (that
+    release was taken back).
+    """
     known: dict[str, bytes] = yield Declared()
-    lost = {agent.name: close_declaration(agent, app) for agent in app if agent.name not in known}
-    if lost:
-        yield Declare(lost, known)
-    return sorted(lost)
+    lost = sorted(agent.name for agent in app if agent.name not in known)
+    before = {name: found for name in served if name in known and (found := _recorded(known[name]))}
+    wrong = list[str]()
+    for name, found in before.items():
+        if _newer(found, app[name]) and not (yield from _newer_is_read(app[name], found)):
+            wrong.append(name)
+    if told := {name: _closed(app, name, before) for name in (*lost, *wrong)}:
+        yield Declare(told, known)
+    if any(_limits(before[name]) != numbers_of(app[name]) for name in wrong):
+        yield from _looking_again()
+    return lost
 
 
 def known() -> Call[list[AgentInfo]]:
