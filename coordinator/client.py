@@ -100,6 +100,7 @@ class Coordinator(Scheduling):
         state: str | None = None,
         agent: str | Agent[Any] | None = None,
         parent: str | None = None,
+        children: bool = True,
         thread: str | None = None,
         key: str | None = None,
         since: datetime | None = None,
@@ -107,13 +108,16 @@ class Coordinator(Scheduling):
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List jobs, newest first, optionally of one state or agent, the children of one job, those on a thread, or
-        those made from `since` and before `until`. For the next page, pass the last job's id as `before`.
+        """List jobs, newest first, optionally of one state or agent, the children of one job, those that are nobody's
+        (`children=False`), those on a thread, or those made from `since` and before `until`. For the next page, pass
+        the last job's id as `before`.
 
         With `key`, this looks up the job that was submitted to the `agent` with that idempotency key, wherever it is
         now: a list of one, or of none once the key has expired (`key_ttl` after the job's end).
         """
-        return await adrive(self.store, jobs.page(state, agent, limit, before, parent, key, thread, since, until))
+        return await adrive(
+            self.store, jobs.page(state, agent, limit, before, parent, key, thread, since, until, children=children)
+        )
 
     async def inbox(
         self,

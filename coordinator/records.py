@@ -33,9 +33,11 @@ class Records(Protocol):
     def job(self, job_id: str) -> JobRow | None: ...
     def add_job(self, row: JobRow) -> None: ...
     def put_job(self, row: JobRow) -> None: ...
-    def jobs(self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool) -> list[JobRow]:
+    def jobs(
+        self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool, children: bool
+    ) -> list[JobRow]:
         """Jobs, newest first, of a state and an agent if not "". `dead`: only failed ones, the last to fail first.
-        Those below a time and an id, if that is not ""."""
+        Those below a time and an id, if that is not "". Not `children`: only those without a parent."""
         ...
 
     def newest_on(self, thread: str, limit: int, below: tuple[int, str]) -> list[JobRow]:

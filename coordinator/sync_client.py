@@ -95,6 +95,7 @@ class SyncCoordinator(SyncScheduling):
         state: str | None = None,
         agent: str | Agent[Any] | None = None,
         parent: str | None = None,
+        children: bool = True,
         thread: str | None = None,
         key: str | None = None,
         since: datetime | None = None,
@@ -102,9 +103,12 @@ class SyncCoordinator(SyncScheduling):
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """List jobs, newest first, optionally of one state or agent, the children of one job, those on a thread, or
-        those made from `since` and before `until`. For the next page, pass the last job's id as `before`."""
-        return drive(self.store, jobs.page(state, agent, limit, before, parent, key, thread, since, until))
+        """List jobs, newest first, optionally of one state or agent, the children of one job, those that are nobody's
+        (`children=False`), those on a thread, or those made from `since` and before `until`. For the next page, pass
+        the last job's id as `before`."""
+        return drive(
+            self.store, jobs.page(state, agent, limit, before, parent, key, thread, since, until, children=children)
+        )
 
     def inbox(
         self,

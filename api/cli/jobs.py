@@ -143,6 +143,7 @@ def jobs(
     state: Annotated[JobState | None, typer.Option(help="Only jobs in this state")] = None,
     agent: Annotated[str | None, typer.Option(help="Only jobs at this agent")] = None,
     parent: Annotated[str | None, typer.Option(metavar="JOB", help="Only the children of this job")] = None,
+    no_children: Annotated[bool, typer.Option("--no-children", help="Only jobs that are nobody's children")] = False,
     thread: Annotated[str | None, typer.Option(help="Only the jobs on this thread")] = None,
     key: Annotated[
         str | None, typer.Option(help="Only the job that was submitted to --agent with this idempotency key")
@@ -161,6 +162,7 @@ def jobs(
             state=state,
             agent=agent,
             parent=parent,
+            children=not no_children,
             thread=thread,
             key=key,
             since=past(since, "--since"),

@@ -211,6 +211,8 @@ class Jobs(_Page):
     """Only jobs in this state."""
     parent: str | None = None
     """Only this job's children."""
+    children: bool = True
+    """Whether jobs of fan-outs are wanted, too: with 0, only those that are nobody's children."""
     thread: str | None = None
     """Only the jobs on this thread."""
     key: str | None = None

@@ -252,17 +252,21 @@ def page(
     thread: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    *,
+    children: bool = True,
 ) -> Call[list[JobInfo]]:
-    """Jobs, newest first, optionally of one state, agent, parent or thread, or made within a time; or the one that was
-    submitted to the agent with a key."""
+    """Jobs, newest first, optionally of one state, agent, parent or thread, made within a time, or without children; or
+    the one that was submitted to the agent with a key."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it must be one of {', '.join(JobState)}")
     whose = name_wanted(agent)
     count(limit, "limit")
     if key is not None:
-        if whose is None or (state, parent, thread, before, since, until) != (None,) * 6:
+        if whose is None or (state, parent, thread, before, since, until, children) != (*(None,) * 6, True):
             raise BadSetup("key= finds the job that was submitted to agent= with it: give both, and no other filter")
         return (yield from marked((yield from _of_key(whose, key))[:limit]))
+    if parent is not None and not children:
+        raise BadSetup(f"parent={parent!r} lists that job's children: leave out children=False")
     found: list[JobInfo] = []
     last = checked(before) if before else ""
     if thread is not None and last and (yield from look(last)).thread != text(thread, "thread"):
@@ -272,10 +276,11 @@ def page(
     if parent is not None:
         first = max(first, (yield from look(parent)).created)  # its children came later
     while len(found) < limit:
-        every = ListJobs(_PAGE, last, state=state or "", agent=whose or "", at=at)
+        every = ListJobs(_PAGE, last, state=state or "", agent=whose or "", at=at, children=children)
         rows: list[JobRow] = yield every if thread is None else JobsOn(text(thread, "thread"), _PAGE, last, at)
         wanted = (row for row in rows if parent in (None, row.parent) and first <= row.created < end)
-        found += listed(row for row in wanted if state in (None, row.state) and whose in (None, row.agent))
+        fitting = (row for row in wanted if state in (None, row.state) and whose in (None, row.agent))
+        found += listed(row for row in fitting if children or not row.parent)
         if not rows or rows[-1].created < first:
             break
         at, last = rows[-1].created, rows[-1].id  # others may delete that job before the next page is read

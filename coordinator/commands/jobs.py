@@ -363,8 +363,9 @@ class ListJobs(Command[list[JobRow]]):
     With `at` (when `before` was created, or failed, as it was read), the page begins below that place, even if the job
     has moved or is gone; without `before`, below all jobs of that time.
 
-    With a `state` or an `agent`, others may be left out, and an empty page is the last one. A page may still have
-    others, which are to be skipped: that is how a store that looks at some jobs at a time shows how far it came.
+    With a `state` or an `agent`, or without `children` (of fan-outs), others may be left out, and an empty page is the
+    last one. A page may still have others, which are to be skipped: that is how a store that looks at some jobs at a
+    time shows how far it came.
     """
 
     limit: int = 50
@@ -373,6 +374,12 @@ class ListJobs(Command[list[JobRow]]):
     state: str = ""
     agent: str = ""
     at: int = 0
+    children: bool = True
+
+    @property
+    def chooses(self) -> bool:
+        """Whether others may be left out."""
+        return bool(self.state or self.agent or not self.children)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,14 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
 
     add_job = put_job
 
-    def jobs(self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool) -> list[JobRow]:
+    def jobs(
+        self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool, children: bool
+    ) -> list[JobRow]:
         state = "failed" if dead else state
         found = self._newest_first(below, dead=dead)
         fitting = (row for row in found if state in ("", row.state) and agent in ("", row.agent))
-        return [copied(row) for row in islice(fitting, limit)]
+        listed = (row for row in fitting if children or not row.parent)
+        return [copied(row) for row in islice(listed, limit)]
 
     def newest_on(self, thread: str, limit: int, below: tuple[int, str]) -> list[JobRow]:
         fitting = (row for row in self._newest_first(below) if row.thread == thread)

@@ -66,7 +66,7 @@ class MemoryStore:
     def by_agent(self) -> Shares:
         """The jobs of each kind by their agents."""
         with self._lock:
-            rows = self._records.jobs(2**31, (0, ""), "", "", dead=False)
+            rows = self._records.jobs(2**31, (0, ""), "", "", dead=False, children=True)
         agents = {
             "running": [row.agent for row in rows if row.lease_until],
             "timed": [row.agent for row in rows if row.due],

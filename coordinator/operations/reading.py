@@ -87,7 +87,8 @@ def list_jobs(records: Records, command: ListJobs) -> list[JobRow]:
     if command.before and not command.at:
         row = read_job(records, ReadJob(command.before))
         below = row.updated if command.dead else row.created, row.id
-    return records.jobs(command.limit, below, command.state, command.agent, dead=command.dead)
+    wanted = command.state, command.agent
+    return records.jobs(command.limit, below, *wanted, dead=command.dead, children=command.children)
 
 
 def jobs_on(records: Records, command: JobsOn) -> list[JobRow]:

@@ -35,7 +35,6 @@ def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
         [row] = good((yield [(partition_of(command.before) % count, c.ReadJob(command.before))]))
         below = place(row)
     lines = [_Line(below) for _ in range(count)]
-    chosen = bool(command.state or command.agent)
     size = command.limit // count + _MORE
     page: list[JobRow] = []
     while len(page) < command.limit:
@@ -44,7 +43,7 @@ def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
             starts = ((at, *lines[at].below) for at in needed)
             pages = [(at, replace(command, limit=size, at=time, before=job)) for at, time, job in starts]
             for at, rows in zip(needed, good((yield pages)), strict=True):
-                ended = not rows if chosen else len(rows) < size
+                ended = not rows if command.chooses else len(rows) < size
                 lines[at] = _Line(place(rows[-1]) if rows else lines[at].below, rows, ended)
             continue
         newest = max((line for line in lines if line.rows), key=lambda line: place(line.rows[0]), default=None)

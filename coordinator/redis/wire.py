@@ -218,7 +218,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.ReadKept: ("read_kept", lambda m: [m.job_id], jobs.kept_job),
     c.ListJobs: (
         "list_jobs",
-        lambda m: [m.limit, m.before, int(m.dead), m.state, m.agent, m.at],
+        lambda m: [m.limit, m.before, int(m.dead), m.state, m.agent, m.at, int(m.children)],
         lambda _, r: [jobs.job_row(items) for items in r],
     ),
     c.JobsOn: (

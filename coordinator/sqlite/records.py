@@ -56,8 +56,11 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
     def put_job(self, row: JobRow) -> None:
         self._db.execute(_UPDATE_JOB, [*(getattr(row, name) for name in _CHANGING), row.id])
 
-    def jobs(self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool) -> list[JobRow]:
+    def jobs(
+        self, limit: int, below: tuple[int, str], state: str, agent: str, *, dead: bool, children: bool
+    ) -> list[JobRow]:
         which, at = ("state = 'failed'", "updated") if dead else ("1", "created")
+        which = which if children else f"{which} AND parent = ''"
         asked = {f"({at}, id) < (?, ?)": below if below[0] else (), "state = ?": [state], "agent = ?": [agent]}
         asked = {condition: values for condition, values in asked.items() if any(values)}
         values = [value for each in asked.values() for value in each]

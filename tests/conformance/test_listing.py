@@ -92,6 +92,30 @@ def test_few_of_a_state_or_an_agent_among_many(bench: Bench) -> None:
     assert len(set(listed(limit=9 * _PAGE))) == 2 * _PAGE + 2
 
 
+def test_those_that_are_nobodys_children(bench: Bench) -> None:
+    """More children than are on a page lie between them."""
+    old = bench.submit()
+    bench.clock.advance(1)
+    family = Family(bench, bench.start("top"), _PAGE + 5)
+    family.spawn()
+    bench.clock.advance(1)
+    new = bench.submit()
+    face = bench.face()
+
+    def listed(**asked: Any) -> list[str]:
+        return [info.id for info in bench.run(face.jobs(children=False, **asked))]
+
+    assert listed() == [new, family.parent, old]
+    assert listed(limit=2) == [new, family.parent]
+    assert listed(before=new) == [family.parent, old]
+    assert listed(state="working", agent="top") == [family.parent]
+    assert listed(thread=family.ids[0]) == []
+    with bench.refused(bp.BadSetup, "leave out children=False"):
+        listed(parent=family.parent)
+    with bench.refused(bp.BadSetup, "no other filter"):
+        listed(agent="top", key="k")
+
+
 def test_none(bench: Bench) -> None:
     assert page(bench, 9) == []
 

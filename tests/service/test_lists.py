@@ -86,6 +86,8 @@ async def test_lists_are_those_of_the_command_line(
             [dish] = await got("/jobs", parent=dinner.id)
             assert [dish] == await printed("jobs", "--parent", dinner.id)
             assert (dish["agent"], dish["parent"]) == ("cook", dinner.id)
+            alone = [info for info in await got("/jobs") if info["id"] != dish["id"]]
+            assert await got("/jobs", children=0) == await printed("jobs", "--no-children") == alone
             keyed = await coordinator.submit("cook", Order(text="pie"), key="order-7")
             await keyed.result(timeout=20)
             [pie] = await got("/jobs", agent="cook", key="order-7")

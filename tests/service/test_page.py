@@ -234,7 +234,7 @@ async def test_lists_go_on(sqlite_url: str) -> None:
             assert seen == ids
             await visitor.open("/ui/jobs?state=submitted&agent=free")
             assert re.findall(r'href="/ui/jobs/(j\w+)"', visitor.page) == free[:50]
-            assert "state=submitted&agent=free&parent=&thread=&before=" in unescape(visitor.page)
+            assert "state=submitted&agent=free&parent=&children=&thread=&before=" in unescape(visitor.page)
             assert "no such jobs" in await visitor.open("/ui/jobs?state=failed&agent=")
             assert "110 ready to run" in await visitor.open("/ui/")
 

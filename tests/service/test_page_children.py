@@ -46,6 +46,10 @@ async def test_a_parent_leads_to_its_children(sqlite_url: str) -> None:
             [failed] = [child for child in children if child.state == "failed"]
             await visitor.open(f"{path}&state=failed")
             assert [child.id in visitor.page for child in children] == [child is failed for child in children]
+            await visitor.open("/ui/jobs?state=&agent=&parent=&children=0&thread=")
+            assert job.id in visitor.page
+            assert not any(child.id in visitor.page for child in children)
+            assert 'value="0" checked' in visitor.page
             await visitor.open(f"/ui/jobs/{failed.id}")
             assert f'href="/ui/jobs/{job.id}"' in visitor.page
 

@@ -33,7 +33,11 @@ def compare_all(known: Known, records: MemoryRecords, now: int) -> None:
     """Everything that is kept must be what is known."""
     for job in known.jobs.values():
         compare_job(job, records)
-    _same("jobs", sorted(row.id for row in records.jobs(10_000, (0, ""), "", "", dead=False)), sorted(known.jobs))
+    _same(
+        "jobs",
+        sorted(row.id for row in records.jobs(10_000, (0, ""), "", "", dead=False, children=True)),
+        sorted(known.jobs),
+    )
     for thread in known.threads.values():
         row = records.thread(thread.name)
         _same(f"thread {thread.name}", (row.tip, row.count, row.job), (thread.tip, thread.count, thread.job))

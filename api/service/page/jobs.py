@@ -71,13 +71,21 @@ class JobPage:
 
 
 async def listed(
-    coordinator: Coordinator, state: JobState | None, agent: str, parent: str, thread: str, before: str
+    coordinator: Coordinator,
+    state: JobState | None,
+    agent: str,
+    parent: str,
+    thread: str,
+    before: str,
+    *,
+    children: bool,
 ) -> JobsPage:
     """A page of jobs, newest first."""
     found = await coordinator.jobs(
         state=state,
         agent=agent or None,
         parent=parent or None,
+        children=children,
         thread=thread or None,
         limit=PAGE + 1,
         before=before or None,

@@ -53,6 +53,7 @@ class _Which(BaseModel):
     agent: str = ""
     assignee: str = ""
     parent: str = ""
+    children: bool = True
     thread: str = ""
     before: str = ""
     after: str = ""
@@ -181,7 +182,8 @@ class _Page:
 
     async def jobs(self, request: Request) -> Response:
         which = _which(request)
-        found = await jobs.listed(self._coordinator, which.state, which.agent, which.parent, which.thread, which.before)
+        filters = which.state, which.agent, which.parent, which.thread
+        found = await jobs.listed(self._coordinator, *filters, which.before, children=which.children)
         return rendered(request, "jobs.html", page=found, which=which, states=list(JobState))
 
     async def dead_letters(self, request: Request) -> Response:

@@ -1,8 +1,8 @@
--- A page of jobs, newest first. With a state or an agent: the fitting ones among the next jobs, and the last job that
--- it looked at.
+-- A page of jobs, newest first. With a state or an agent, or without children: the fitting ones among the next jobs,
+-- and the last job that it looked at.
 -- KEYS prefix
 -- ARGV limit, job to start below or '', '1' for failed ones only (the last to fail first), state or '', agent or '',
---      time of that job when it was read or a time alone or '0'
+--      time of that job when it was read or a time alone or '0', '0' to leave out the children of fan-outs
 -- Returns {'+', job's fields ...}, {'!no_job', job}
 --@ uses listing
 local key = P .. 'jobs'
@@ -23,16 +23,17 @@ elseif ARGV[2] ~= '' then
     return refuse('no_job', ARGV[2])
   end
 end
-local limit, state, agent = tonumber(ARGV[1]), ARGV[4], ARGV[5]
-local chosen = state ~= '' or agent ~= ''
+local limit, state, agent, alone = tonumber(ARGV[1]), ARGV[4], ARGV[5], ARGV[7] == '0'
+local chosen = state ~= '' or agent ~= '' or alone
 local look = chosen and 2000 or limit  -- takes the server some ms
 
 local function chooses(job_key)
   if not chosen then
     return true
   end
-  local is = redis.call('HMGET', job_key, 'state', 'agent')
-  return (state == '' or is[1] == state) and (agent == '' or is[2] == agent), is[1]
+  local is = redis.call('HMGET', job_key, 'state', 'agent', 'parent')
+  local fits = (state == '' or is[1] == state) and (agent == '' or is[2] == agent)
+  return fits and not (alone and is[3] and is[3] ~= ''), is[1]
 end
 
 local page, passed = { '+' }, nil
