@@ -60,7 +60,7 @@ class Event(Listed):
     - when a job ends: job.completed, .failed, .canceled, .rejected
     - checkpoint.saved, .expired, .named; lease.expired; thread.pruned, .deleted; schedule.failed; store.rewound
     - agent.paused (`reason` says why, if that was told), .resumed
-    - event.imported: what happened to an imported job elsewhere (`was`), and when (`at`)
+    - event.imported: what happened to an imported job elsewhere (`was`), and when (`at`, as text)
     """
 
     id: str

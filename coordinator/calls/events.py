@@ -157,6 +157,8 @@ def read(row: EventRow, source: str) -> Event:
     fields: Mapping[str, str] = row.fields
     data: dict[str, Any] = {name: value for name, value in fields.items() if name not in EVENT_ATTRIBUTES}
     data.update({name: int(data[name]) for name in _NUMBERS & data.keys()})
+    if data.get("at", "").isdecimal():  # a schedule's time. An imported event's is a text
+        data["at"] = int(data["at"])
     if "error" in data:
         data["error"] = clear(data["error"])
     return Event(

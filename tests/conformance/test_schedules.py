@@ -71,6 +71,8 @@ def test_each_time_makes_one_job(bench: Bench) -> None:
             assert one.next_at.timestamp() * 1000 == at + HOUR
             assert len(bench.do(c.ListJobs())) == size
     assert [row.fields.get("schedule") for row in bench.do(c.Events(subject=job)) if row.fields] == ["hourly"]
+    [submitted] = bench.run(bench.face(APP).events(job=job))
+    assert submitted.data["at"] == at
 
 
 def test_what_the_store_could_not_confirm_is_tried_again(bench: Bench) -> None:
@@ -321,6 +323,7 @@ def test_that_no_job_could_be_submitted_is_an_event_once(bench: Bench) -> None:
         event = told[-1]
         assert (event["subject"], event["agent"], event["at"]) == (name, "write", str(due))
         assert [(name, event["error"])] == found.errors
+        assert bench.run(bench.face(APP).events(types=["schedule.failed"]))[-1].data["at"] == due
         assert len(told) == times
 
 

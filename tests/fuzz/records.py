@@ -178,7 +178,7 @@ def _events() -> Kind:
         texts = {name: data.decode("utf-8", "replace") for name, data in parts.items()}
         return read_event(EventRow(texts.pop("position"), texts), "source")
 
-    numbers = {"hop": b"1", "token": b"2", "attempt": b"1", "due": b"5"}
+    numbers = {"hop": b"1", "token": b"2", "attempt": b"1", "due": b"5", "at": b"6"}
     samples = [{"position": row.position.encode(), **{k: v.encode() for k, v in row.fields.items()}} for row in rows]
     return Kind([{**sample, **numbers} for sample in samples], read)
 

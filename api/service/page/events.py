@@ -52,6 +52,7 @@ async def of_job(coordinator: Coordinator, job_id: str, after: str) -> EventsPag
 
 
 def _told(event: Event) -> Happened:
-    data = {**event.data, "due": exactly(from_ms(event.data["due"]))} if event.data.get("due") else event.data
+    times = {name: value for name, value in event.data.items() if name in ("due", "at") and isinstance(value, int)}
+    data = {**event.data, **{name: exactly(from_ms(value)) for name, value in times.items() if value}}
     says = ", ".join(f"{name} {value}" for name, value in data.items())
     return Happened(event, event.type.removeprefix("batonpass."), shown(says))
