@@ -198,6 +198,16 @@ def test_numbers_that_change_here_and_there() -> None:
         assert value(again.nodes.state) == {"held": changed}
 
 
+def test_a_history_from_which_each_third_message_is_dropped() -> None:
+    """What stays is in many pieces, but with nothing new between them."""
+    held = [{"role": ("user", "assistant", "tool")[at % 3], "text": f"{at} {_text(1500)}"} for at in range(300)]
+    logs = Logs()
+    made = logs.save({"held": held}, None)
+    size = logs.take(made)
+    again = logs.save({"held": [each for each in held if each["role"] != "tool"]}, made.nodes)
+    assert logs.take(again) < size / 40
+
+
 @pytest.mark.parametrize("width", range(1, 40))
 def test_many_small_items_of_any_width(width: int) -> None:
     """They are taken together, some at a time, and there is no item in which all of these are."""

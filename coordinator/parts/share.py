@@ -53,12 +53,12 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     layout = Layout(data, base, writer)
     runs = layout.runs(matches(body.kind, data, base.body[: base.length - base.tail]))
     most = max(_FEW, isqrt(len(data) // _ROOM))
+    shortened = len(runs) > most
+    if shortened:
+        runs = longest(runs, (most - 1) // 2)
     kept = [run for run in runs if run.at >= 0]
-    if len(kept) > most // 2:
-        runs = longest(runs, most // 4)
-        kept = [run for run in runs if run.at >= 0]
-        if sum(run.last - run.first for run in kept) < len(data) // 2:
-            return None
+    if shortened and sum(run.last - run.first for run in kept) < len(data) // 4:
+        return None
     if not kept or sum(run.last - run.first for run in runs) != len(data):
         return None  # nothing in common; or some bytes are in no piece, which would be lost
     end = kept[-1].last  # behind it, all is new
