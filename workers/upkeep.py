@@ -182,10 +182,11 @@ async def keep_declared(store: Store, app: App, served: Collection[str]) -> None
     """Register the app's agents again with a store that was emptied, or lost its last writes: without its record, no
     submit reaches a live worker. The record of `served` agents is also kept to what live workers read. Ends by
     cancellation."""
+    looks = dict.fromkeys(served, 0)
     while True:
         await anyio.sleep(_DECLARED + random.uniform(0, _DECLARED_JITTER))
         try:
-            lost = await adrive(store, recalling(app, served))
+            lost = await adrive(store, recalling(app, looks))
         except BatonpassError:  # the rounds log it
             continue
         if lost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from .pauses import pauses
 
 # How many lines to look at in one step, and in how many steps. (With limit_by=, an agent has a line for each value.)
 _LINES, _STEPS = 500, 200
+# After how many looks in which nobody read a newer version it counts as taken back: workers look every 15 s.
+_UNREAD = 4
 
 
 def declaring(app: App) -> Call[None]:
@@ -80,19 +82,24 @@ def _looking_again() -> Call[None]:
             return
 
 
-def recalling(app: App, served: Collection[str] = ()) -> Call[list[str]]:
+def recalling(app: App, served: dict[str, int] | None = None) -> Call[list[str]]:
     """Record those of these agents again that the store has lost. Returns their names. Newer records of others stay.
 
     Those that a live worker has `served` are also recorded if what is known of them is an older version of their
     contract (a worker of a release before this rule has started), or a newer one that nobody reads any more (that
-    release was taken back).
+    release was taken back). But that may be declared before its workers start, or these start anew: so the caller keeps
+    for each agent in how many looks on end nobody read it.
     """
     known: dict[str, bytes] = yield Declared()
     lost = sorted(agent.name for agent in app if agent.name not in known)
+    served = {} if served is None else served
     before = {name: found for name in served if name in known and (found := _recorded(known[name]))}
     wrong = list[str]()
     for name, found in before.items():
-        if _newer(found, app[name]) and not (yield from _newer_is_read(app[name], found)):
+        newer = _newer(found, app[name])
+        unread = newer > 0 and not (yield from _newer_is_read(app[name], found))
+        served[name] = served[name] + 1 if unread else 0
+        if newer < 0 or served[name] >= _UNREAD:
             wrong.append(name)
     if told := {name: _closed(app, name, before) for name in (*lost, *wrong)}:
         yield Declare(told, known)

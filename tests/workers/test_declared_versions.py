@@ -12,6 +12,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.contract import contract_ref
 from batonpass.coordinator.book import close_declaration, queue_of
+from batonpass.coordinator.calls import declaring
 from batonpass.coordinator.commands import Declare, Takers
 from batonpass.workers import upkeep
 
@@ -95,6 +96,16 @@ async def test_a_release_that_is_taken_back(url: str) -> None:
         await becomes(coordinator, 1)
         [bill, _] = await coordinator.agents()
         assert (bill.concurrency, bill.schema["required"]) == (1, ["customer"])
+
+
+async def test_a_release_that_is_declared_before_its_workers_start(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or whose workers start anew: an older worker waits a little before it takes it to be taken back."""
+    monkeypatch.setattr(declaring, "_UNREAD", 10**9)
+    async with bp.connect(url, app=front) as coordinator, working(older, coordinator):
+        await coordinator.declare(newer)
+        await anyio.sleep(_LOOKS)
+        assert await version(coordinator) == 2
+        assert (await (await coordinator.submit("bill", {"holder": "ann"})).info()).contract.version == 2
 
 
 async def test_the_version_of_an_older_worker_is_known_beside_the_newer_one(url: str) -> None:
