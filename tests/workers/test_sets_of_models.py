@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, computed_field, field_serializer, model_serializer
+from pydantic import BaseModel, ConfigDict, computed_field, field_serializer, model_serializer
 
 from batonpass.workers.context.arguments import digest_of
 
@@ -74,6 +74,43 @@ def test_sets_of_models_that_a_class_makes(make: Callable[[], BaseModel], monkey
     digest = digest_of([make()])
     monkeypatch.setattr(sys.modules[__name__], "MADE", MADE[::-1])
     assert digest_of([make()]) == digest
+
+
+class Transfer(BaseModel):
+    accounts: list[str]
+    tags: set[str] = {"a", "b"}
+    amount: float = 1
+
+    @field_serializer("amount")
+    def written(self, value: float) -> str:
+        return f"{value:.2f}"
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def steps(self) -> set[Step]:
+        return {Step(name=name) for name in MADE}
+
+
+class Aliased(Transfer):
+    model_config = ConfigDict(alias_generator=str.upper, serialize_by_alias=True, populate_by_name=True)
+
+
+class Counting(Transfer):
+    @computed_field  # type: ignore[prop-decorator]
+    @cached_property
+    def many(self) -> int:
+        return len(self.tags | {"x"})
+
+
+@pytest.mark.parametrize("kind", [Transfer, Aliased, Counting])
+def test_lists_beside_what_serializers_write_keep_their_order(
+    kind: type[Transfer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another transfer with the same key was taken for the one that is done."""
+    there, back = (digest_of([kind(accounts=accounts)]) for accounts in (["a", "b"], ["b", "a"]))
+    assert there != back
+    monkeypatch.setattr(sys.modules[__name__], "MADE", MADE[::-1])
+    assert digest_of([kind(accounts=["a", "b"])]) == there
 
 
 def test_lists_beside_nested_sets_of_models_keep_their_order() -> None:

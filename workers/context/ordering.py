@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -42,9 +43,11 @@ def json_of(value: BaseModel, *, kept: bool = False) -> str:
     """A model's JSON, with the sets in order that its class makes of its values, or has made and `kept`."""
     text = value.model_dump_json(warnings=False)  # refuses circles
     try:
-        dumped: Any = _beside(value, from_json(text)) if kept else BaseModel.model_dump(value, warnings=False)
+        dumped: Any = (
+            _beside(value, from_json(text), kept=True) if kept else BaseModel.model_dump(value, warnings=False)
+        )
     except Exception:  # its own serializers may raise anything, and Python has no sets of dicts
-        dumped = _beside(value, from_json(text))
+        dumped = _beside(value, from_json(text), kept=False)
     return to_json(_like(from_json(text), dumped)).decode() if _has_sets(dumped) else text
 
 
@@ -176,27 +179,82 @@ def _sort(sets: list[list[object]], rank: Rank) -> None:
             return
 
 
-def _beside(held: Any, written: Any) -> Any:
-    """What may stand in the place of a dump: the lists that are held where JSON has lists, and `_UNKNOWN` for what a
-    class makes of its values."""
+def _beside(held: Any, written: Any, *, kept: bool) -> Any:
+    """What may stand in the place of a dump: the lists that are held where JSON has lists, and `_UNKNOWN` for what
+    serializers make, or have made of sets and `kept`."""
     if not isinstance(written, dict | list):
         return None
     kind: Any = class_of(held)
     if isinstance(held, list | tuple | deque) and isinstance(written, list):
         row, items = cast("Sequence[object]", held), cast("list[object]", written)
-        return list(map(_beside, row, items)) if len(row) == len(items) else _UNKNOWN
-    if not isinstance(written, dict) or _writes_itself(kind):
+        if len(row) != len(items):
+            return _UNKNOWN
+        return [_beside(part, item, kept=kept) for part, item in zip(row, items, strict=True)]
+    if not isinstance(written, dict) or (own := _written_by(kind)) is None:
         return _UNKNOWN
-    entries, parts = cast("dict[str, object]", written), _entries(held)
+    entries, parts = cast("dict[str, object]", written), _parts(held, kept=kept)
     if isinstance(held, dict) and len(parts) == len(entries):  # JSON has other names if the keys are no texts
         parts = dict(zip(entries, parts.values(), strict=True))
-    return {name: _beside(parts[name], item) if name in parts else _UNKNOWN for name, item in entries.items()}
+    known = parts.keys() - own
+    return {
+        name: _beside(parts[name], item, kept=kept) if name in known else _UNKNOWN for name, item in entries.items()
+    }
+
+
+def _parts(held: Any, *, kept: bool) -> Mapping[Any, Any]:
+    """What is in a value, by its names in JSON."""
+    if not isinstance(held, BaseModel):
+        return _entries(held)
+    kind = type(held)
+    parts = held_by(held)
+    for name in () if kept else kind.model_computed_fields:
+        with suppress(Exception):  # it may be made only of what a model had when it was written
+            parts[name] = getattr(held, name)
+    if not kind.model_config.get("serialize_by_alias"):
+        return parts
+    infos: Mapping[str, Any] = {**kind.model_fields, **kind.model_computed_fields}
+    aliases = {name: getattr(info, "serialization_alias", None) or info.alias for name, info in infos.items()}
+    return {aliases.get(name) or name: part for name, part in parts.items()}
 
 
 @lru_cache(maxsize=256)
-def _writes_itself(kind: Hashable) -> bool:
-    """Whether a class has serializers, of its own or in what its fields are declared as."""
-    return "'serialization': {'type': 'function-" in repr(getattr(kind, "__pydantic_core_schema__", ""))
+def _written_by(kind: Hashable) -> frozenset[str] | None:
+    """The names in JSON of a class's fields that have serializers. None if the class has one of its own."""
+    schema: Any = getattr(kind, "__pydantic_core_schema__", {})
+    while schema.get("type") != "model-fields" and isinstance(schema.get("schema"), dict):
+        if _is_function(schema):
+            return None
+        schema = schema["schema"]
+    fields: Mapping[str, Any] = schema.get("fields", {}) if schema.get("type") == "model-fields" else {}
+    if not fields and _has_function(schema):
+        return None
+    computed = {each["property_name"]: each for each in schema.get("computed_fields", ())}
+    each_one = {**fields, **computed}.items()
+    return frozenset(
+        name
+        for key, each in each_one
+        if _has_function(each)
+        for name in (key, each.get("serialization_alias") or each.get("alias") or key)
+    )
+
+
+def _is_function(schema: Mapping[str, Any]) -> bool:
+    serialization: Any = schema.get("serialization") or {}
+    return str(serialization.get("type", "")).startswith("function-")
+
+
+def _has_function(schema: Any) -> bool:
+    """Whether a serializer writes any of a field. What is in other models is looked at there."""
+    left: list[Any] = [schema]
+    for each in left:  # to which others are added meanwhile
+        if isinstance(each, dict):
+            shape = cast("dict[str, Any]", each)
+            if _is_function(shape):
+                return True
+            left += [] if shape.get("type") in ("model", "dataclass") else shape.values()
+        elif isinstance(each, list | tuple):
+            left += cast("Sequence[Any]", each)
+    return False
 
 
 def _has_sets(dumped: object) -> bool:
