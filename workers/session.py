@@ -62,6 +62,7 @@ class LeaseSession:
     inherited: Transcript | None = None
     heard = False
     trace: Mapping[str, str] = MappingProxyType({})
+    own_trace: Mapping[str, str] | None = None  # what goes on from here, if the job came with none
     remembered: Checkpoint | None = None
     home: object = None  # where the agent's function runs, if it is one: see `threads.place`
     parts: Parts | None = None

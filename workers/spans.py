@@ -62,7 +62,7 @@ def _attempt(tracer: Tracer, session: LeaseSession, about: dict[str, AttributeVa
         if alone:  # the next hop and the children belong to this span, and its sampler has decided for them, too
             here = dict(session.trace)
             inject(here)
-            session.trace = here
+            session.own_trace = here
         yield span
 
 

@@ -103,7 +103,7 @@ def health_check(coordinator: Coordinator) -> Operation:
 async def _look_for_moved(coordinator: Coordinator) -> None:
     """`Elsewhere` if the namespace was moved. In a file everything can still be read, and only who writes or waits is
     told."""
-    watch = coordinator.store.watch(Topic())
+    watch = coordinator.store.watch(Topic("health"))  # of one channel: not all users may listen to a pattern
     try:
         await watch.aopen()
         await watch.await_(0)

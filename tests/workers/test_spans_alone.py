@@ -30,7 +30,7 @@ def traced(tracer: Tracer | None) -> bp.App:
 
     @app.agent("first", accepts=Task, hands_to={"second": Task}, retries=bp.Retry(attempts=2, first=0.01))
     async def first(task: Task, ctx: bp.Context) -> bp.Handoff:
-        await ctx.step("look", str.upper, task.text)
+        await ctx.step("look", len, dict(ctx.trace))  # is the same in each attempt
         if ctx.attempt == 1:
             raise LookupError("once more")
         return ctx.hand_off("second", task)

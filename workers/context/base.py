@@ -133,8 +133,9 @@ class BaseContext:
 
     @property
     def trace(self) -> Mapping[str, str]:
-        """The trace context that the job was submitted with, as the W3C's headers by name. Without one it is that of
-        the attempt that the job's trace began with, if the app has a tracer, and else empty."""
+        """The trace context that the job was submitted with, as the W3C's headers by name. Empty if there is none: then
+        later agents have that of the attempt that handed over to them, if the app has a tracer. It is the same in each
+        attempt, so that steps may be called with it."""
         return self._session.trace
 
     @property

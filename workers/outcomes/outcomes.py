@@ -114,7 +114,7 @@ def onward(
         path=(*envelope.path, handoff.to),
         sender=agent.name,
         checkpoint=tip or None,
-        trace=session.trace,
+        trace=session.own_trace or session.trace,
         transcript=transcript,
         guard=envelope.guard,
         spent=session.budget.spent,
