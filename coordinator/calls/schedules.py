@@ -45,6 +45,8 @@ R = TypeVar("R")
 # A time that passed longer ago than this (ms) was missed: no worker was up. For as long, a worker leaves schedules
 # whose contract it does not have to others.
 _MISSED = 60_000
+# How many pauses are read at once.
+_AT_ONCE = 500
 _NEVER: Mapping[str, Any] = {"due": 0, "job": None, "error": None}
 
 
@@ -160,8 +162,10 @@ def every() -> Call[list[Schedule]]:
     """All schedules, by name. One that can't be read must not hide the others."""
     defined, noted, now = yield from _rows()
     found: list[Schedule] = []
-    for row in defined:
-        [rest] = yield ReadItems((_resting(row.name.key),))
+    pauses: list[ItemRow | None] = []
+    for start in range(0, len(defined), _AT_ONCE):
+        pauses += yield ReadItems(tuple(_resting(row.name.key) for row in defined[start : start + _AT_ONCE]))
+    for row, rest in zip(defined, pauses, strict=True):
         try:
             found.append(_schedule(row, noted.get(row.name.key), rest, now))
         except BatonpassError as error:
