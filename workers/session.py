@@ -79,11 +79,10 @@ class LeaseSession:
     _effects = ""
 
     def __init__(self, store: Store, delivery: Delivery, app: App | None = None) -> None:
-        row = delivery.job
+        self._row = row = delivery.job
         self._store = store
         self._loop = running_loop()
         self._app = app
-        self._row = row
         self.fence = row.fence
         self.job_id = row.id
         self.hop, self.agent = row.hop, row.agent
