@@ -105,6 +105,8 @@ def test_those_that_are_nobodys_children(bench: Bench) -> None:
     def listed(**asked: Any) -> list[str]:
         return [info.id for info in bench.run(face.jobs(children=False, **asked))]
 
+    # The store itself leaves them out: the client would need several round trips to pass them.
+    assert {row.id for row in bench.do(c.ListJobs(5, children=False))} >= {new, family.parent, old}
     assert listed() == [new, family.parent, old]
     assert listed(limit=2) == [new, family.parent]
     assert listed(before=new) == [family.parent, old]

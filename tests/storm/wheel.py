@@ -20,6 +20,7 @@ from tests.rules.test_acknowledged import ROOT
 _SHARED = (
     *("coordinator/rows.py", "coordinator/blobs.py", "coordinator/seals.py", "coordinator/parts"),
     *("contracts/codec.py", "contracts/handoff.py", "workers/context/arguments.py", "workers/context/ordering.py"),
+    "workers/context/stand_ins.py",
 )
 _MIGRATIONS = "coordinator/sqlite/sql"
 _FORMS = {

@@ -17,7 +17,8 @@ from pydantic_core import to_json
 from ...contracts.codec import pack, try_pack
 from ...contracts.contract import Contract
 from ...contracts.upcasting import before_upcast
-from .ordering import held_by, in_order, json_of
+from .ordering import in_order, json_of
+from .stand_ins import held_by
 
 Form: TypeAlias = Callable[[BaseModel], Any]
 """What a model counts as."""

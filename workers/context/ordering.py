@@ -7,21 +7,16 @@ The sets that these return, and those in values that nobody here looks into, are
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from copy import copy
-from dataclasses import fields, is_dataclass
-from functools import lru_cache
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from ...contracts.builtin_types import class_of
+from .stand_ins import UNKNOWN, entries_of, stand_in
 
 _ATOMS = frozenset({str, int, float, bool, bytes, type(None)})
-_UNKNOWN: Final = frozenset({0, 1})
-"""In place of what can't be dumped: any list in it may be a set."""
 Rank: TypeAlias = Callable[[object], Any]
 """By what a set's items are sorted."""
 
@@ -42,19 +37,15 @@ def in_order(value: BaseModel, rank: Rank, *, kept: bool = False) -> BaseModel:
 def json_of(value: BaseModel, *, kept: bool = False) -> str:
     """A model's JSON, with the sets in order that its class makes of its values, or has made and `kept`."""
     text = value.model_dump_json(warnings=False)  # refuses circles
-    try:
-        dumped: Any = (
-            _beside(value, from_json(text), kept=True) if kept else BaseModel.model_dump(value, warnings=False)
-        )
-    except Exception:  # its own serializers may raise anything, and Python has no sets of dicts
-        dumped = _beside(value, from_json(text), kept=False)
+    dumped = stand_in(value, from_json(text), kept=True) if kept else _dumped(value, text)
     return to_json(_like(from_json(text), dumped)).decode() if _has_sets(dumped) else text
 
 
-def held_by(value: BaseModel) -> dict[str, Any]:
-    """A model's fields and extra values."""
-    declared = {name: item for name, item in value.__dict__.items() if name in type(value).model_fields}
-    return {**declared, **(value.__pydantic_extra__ or {})}
+def _dumped(value: BaseModel, text: str) -> Any:
+    try:
+        return BaseModel.model_dump(value, warnings=False)
+    except Exception:  # its own serializers may raise anything, and Python has no sets of dicts
+        return stand_in(value, from_json(text), kept=False)
 
 
 def _leading_to_sets(value: BaseModel) -> set[int]:
@@ -98,18 +89,7 @@ def _items(held: Any) -> Iterable[Any]:
     if isinstance(held, BaseModel):
         extra = held.__pydantic_extra__
         return [*held.__dict__.values(), *extra.values()] if extra else held.__dict__.values()
-    return _entries(held).values()
-
-
-def _entries(held: Any) -> Mapping[Any, Any]:
-    """What is in a dict, a model or a dataclass, by name."""
-    if isinstance(held, BaseModel):
-        return held_by(held)
-    if isinstance(held, dict):
-        return cast("dict[object, object]", held)
-    if is_dataclass(cast("object", held)) and not isinstance(held, type):
-        return {field.name: getattr(held, field.name) for field in fields(held) if hasattr(held, field.name)}
-    return {}
+    return entries_of(held).values()
 
 
 class _Copies:
@@ -138,7 +118,7 @@ class _Copies:
                 if isinstance(held, set | frozenset):
                     self.sets.append(cast("list[object]", made))
                 continue
-            for name, item in _entries(held).items():
+            for name, item in entries_of(held).items():
                 if (copied := self.copy(item)) is not item or isinstance(made, dict):
                     _put(made, name, copied)
 
@@ -179,84 +159,6 @@ def _sort(sets: list[list[object]], rank: Rank) -> None:
             return
 
 
-def _beside(held: Any, written: Any, *, kept: bool) -> Any:
-    """What may stand in the place of a dump: the lists that are held where JSON has lists, and `_UNKNOWN` for what
-    serializers make, or have made of sets and `kept`."""
-    if not isinstance(written, dict | list):
-        return None
-    kind: Any = class_of(held)
-    if isinstance(held, list | tuple | deque) and isinstance(written, list):
-        row, items = cast("Sequence[object]", held), cast("list[object]", written)
-        if len(row) != len(items):
-            return _UNKNOWN
-        return [_beside(part, item, kept=kept) for part, item in zip(row, items, strict=True)]
-    if not isinstance(written, dict) or (own := _written_by(kind)) is None:
-        return _UNKNOWN
-    entries, parts = cast("dict[str, object]", written), _parts(held, kept=kept)
-    if isinstance(held, dict) and len(parts) == len(entries):  # JSON has other names if the keys are no texts
-        parts = dict(zip(entries, parts.values(), strict=True))
-    known = parts.keys() - own
-    return {
-        name: _beside(parts[name], item, kept=kept) if name in known else _UNKNOWN for name, item in entries.items()
-    }
-
-
-def _parts(held: Any, *, kept: bool) -> Mapping[Any, Any]:
-    """What is in a value, by its names in JSON."""
-    if not isinstance(held, BaseModel):
-        return _entries(held)
-    kind = type(held)
-    parts = held_by(held)
-    for name in () if kept else kind.model_computed_fields:
-        with suppress(Exception):  # it may be made only of what a model had when it was written
-            parts[name] = getattr(held, name)
-    if not kind.model_config.get("serialize_by_alias"):
-        return parts
-    infos: Mapping[str, Any] = {**kind.model_fields, **kind.model_computed_fields}
-    aliases = {name: getattr(info, "serialization_alias", None) or info.alias for name, info in infos.items()}
-    return {aliases.get(name) or name: part for name, part in parts.items()}
-
-
-@lru_cache(maxsize=256)
-def _written_by(kind: Hashable) -> frozenset[str] | None:
-    """The names in JSON of a class's fields that have serializers. None if the class has one of its own."""
-    schema: Any = getattr(kind, "__pydantic_core_schema__", {})
-    while schema.get("type") != "model-fields" and isinstance(schema.get("schema"), dict):
-        if _is_function(schema):
-            return None
-        schema = schema["schema"]
-    fields: Mapping[str, Any] = schema.get("fields", {}) if schema.get("type") == "model-fields" else {}
-    if not fields and _has_function(schema):
-        return None
-    computed = {each["property_name"]: each for each in schema.get("computed_fields", ())}
-    each_one = {**fields, **computed}.items()
-    return frozenset(
-        name
-        for key, each in each_one
-        if _has_function(each)
-        for name in (key, each.get("serialization_alias") or each.get("alias") or key)
-    )
-
-
-def _is_function(schema: Mapping[str, Any]) -> bool:
-    serialization: Any = schema.get("serialization") or {}
-    return str(serialization.get("type", "")).startswith("function-")
-
-
-def _has_function(schema: Any) -> bool:
-    """Whether a serializer writes any of a field. What is in other models is looked at there."""
-    left: list[Any] = [schema]
-    for each in left:  # to which others are added meanwhile
-        if isinstance(each, dict):
-            shape = cast("dict[str, Any]", each)
-            if _is_function(shape):
-                return True
-            left += [] if shape.get("type") in ("model", "dataclass") else shape.values()
-        elif isinstance(each, list | tuple):
-            left += cast("Sequence[Any]", each)
-    return False
-
-
 def _has_sets(dumped: object) -> bool:
     left: list[Any] = [dumped]
     for held in left:  # to which others are added meanwhile
@@ -279,12 +181,12 @@ def _like(written: Any, dumped: Any) -> Any:
     if isinstance(written, dict):
         entries = cast("dict[str, Any]", written)
         same = isinstance(dumped, dict) and len(cast("dict[object, object]", dumped)) == len(entries)
-        beside = list(cast("dict[object, object]", dumped).values()) if same else [_UNKNOWN] * len(entries)
+        beside = list(cast("dict[object, object]", dumped).values()) if same else [UNKNOWN] * len(entries)
         return {key: _like(item, other) for (key, item), other in zip(entries.items(), beside, strict=True)}
     if not isinstance(written, list):
         return written
     row = cast("list[object]", written)
     if isinstance(dumped, list | tuple | deque) and len(cast("Sequence[Any]", dumped)) == len(row):
         return [_like(item, other) for item, other in zip(row, cast("Sequence[Any]", dumped), strict=True)]
-    nested = dumped is _UNKNOWN or not isinstance(dumped, set | frozenset) or any(map(_has_sets, _items(dumped)))
-    return sorted((_like(item, _UNKNOWN) if nested else item for item in row), key=to_json)
+    nested = dumped is UNKNOWN or not isinstance(dumped, set | frozenset) or any(map(_has_sets, _items(dumped)))
+    return sorted((_like(item, UNKNOWN) if nested else item for item in row), key=to_json)
