@@ -60,14 +60,14 @@ class ClusterStore:
         self._wanted = _partitions(url, options.get("partitions", "0"))
         self._given, self.namespace = (url, namespace), namespace
         self._scripts = scripts
-        self._link = ClusterLink(without_options(url, "partitions"))
+        self._link = ClusterLink(without_options(url, "partitions"), namespace)
         self.lifetime = self._link.lifetime
         self._partitions = partitions
         self._denial = denial or Denial()
         self.url = self._link.url
         self._absent = None if begins else absent(namespace, self.url)
 
-    def prefix(self, partition: int | str) -> str:
+    def prefix(self, partition: int) -> str:
         """What every key of a partition begins with: its hash tag keeps them in one slot."""
         return prefix_of(self._given[1], partition)
 
@@ -117,9 +117,9 @@ class ClusterStore:
         self.lifetime.check()
         if topic.queues:
             return DoorWatch(self._link, self.prefix(0), topic.queues)
-        at = home(topic.subject) % len(self._partitions) if topic.subject else "*"
-        channel = f"{self.prefix(at)}live:{topic.subject or '*'}"
-        return PubSubWatch(channel, self._link.any_client, self._link.subscriptions)
+        at = home(topic.subject) % len(self._partitions) if topic.subject else 0
+        channel = self._link.channels.of(topic.subject, at)
+        return PubSubWatch(channel, self._link.channels, self._link.any_client, self._link.subscriptions)
 
     def behind(self) -> None:
         """Nothing: what was answered is already stored."""

@@ -26,6 +26,7 @@ from ..forks import tell_of_forks
 from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..urls import unusable
+from .channels import Channels
 from .cluster_pieces import Request, aat_once, aleft_silent, at_once, left_silent, used
 from .in_use import InUse
 from .loop_client import MOST_CONNECTIONS
@@ -82,7 +83,7 @@ class Side(InUse):
 class ClusterLink:
     """A cluster, by the addresses of some of its nodes. Connects on first use."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, namespace: str = "") -> None:
         parts = urlsplit(url)
         login, at, hosts = parts.netloc.rpartition("@")
         places = [_place(url, f"{login}{at}{host}") for host in hosts.split(",")]
@@ -99,6 +100,7 @@ class ClusterLink:
         self._patience = patience(self._options["socket_timeout"])
         self._sync: Any = None
         self._async = PerLoop(self._new_loop_client, Side.aclose)
+        self.channels = Channels(namespace)
         self.subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
         self.lifetime = Lifetime()
         self._making = Lock()
@@ -133,7 +135,7 @@ class ClusterLink:
 
     def _new_subscription(self) -> Subscription:
         self.lifetime.check()
-        return Subscription(self._any_aclient)
+        return Subscription(self._any_aclient, self.channels)
 
     def any_client(self) -> Any:
         """A client of a random node, which may be silent for long. Nodes pass on what is published on the others."""

@@ -9,8 +9,10 @@ from contextlib import suppress
 from typing import Any
 
 import anyio
+from redis.exceptions import NoPermissionError
 
 from ..loops import PerLoop
+from .channels import Channels
 from .place import TROUBLE, connected_by
 from .subscription import Subscription
 
@@ -22,8 +24,12 @@ class PubSubWatch:
     """In sync code, a subscription of its own, over a client that `find` gives. Tasks share that of their loop. A lost
     connection counts as a wake-up: the caller then looks at the store, and gets the error."""
 
-    def __init__(self, channel: str, find: Callable[[], Any], shared: PerLoop[Subscription]) -> None:
+    def __init__(
+        self, channel: str, channels: Channels, find: Callable[[], Any], shared: PerLoop[Subscription]
+    ) -> None:
         self._channel = channel
+        self._channels = channels
+        self._asked = ""
         self._find = find
         self._shared = shared
         self._client: Any = None
@@ -36,17 +42,27 @@ class PubSubWatch:
             if self._pubsub is None:
                 self._subscribe()
                 return  # the caller has to look again, because there may have been news before the subscription
-            if self._pubsub.get_message(timeout=timeout):
+            if self._heard(timeout):
                 while self._pubsub.get_message(timeout=0):
                     pass  # a woken caller looks at everything, so what came so far must not wake it again
-        except TROUBLE:
+        except TROUBLE as error:
+            if isinstance(error, NoPermissionError):
+                self._channels.refused(self._asked)
             self.close()
             time.sleep(min(_PAUSE, timeout))
 
     def _subscribe(self) -> None:
         self._client = self._find()
         self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
-        (self._pubsub.psubscribe if self._channel.endswith("*") else self._pubsub.subscribe)(self._channel)
+        kind, self._asked = self._channels.asked(self._channel)
+        (self._pubsub.psubscribe if kind else self._pubsub.subscribe)(self._asked)
+
+    def _heard(self, timeout: float) -> bool:
+        ends = time.monotonic() + timeout
+        while said := self._pubsub.get_message(timeout=max(0.0, ends - time.monotonic())):
+            if self._channels.heard(said["channel"].decode(), by_pattern=said["type"] == "pmessage"):
+                return True
+        return False
 
     async def aopen(self) -> None:
         with suppress(*TROUBLE):

@@ -19,6 +19,7 @@ from ..following import afollow, follow
 from ..lifetime import Lifetime
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
+from .channels import Channels
 from .checkup import counting, examining, sharing
 from .connections import AsyncConnection, Connections, piped
 from .denial import Denial
@@ -69,6 +70,7 @@ class RedisStore:
         self.lifetime = Lifetime()
         self._connections = Connections(self._sync, self.lifetime)
         self._async = PerLoop(self._new_loop_client, LoopClient.aclose)
+        self._channels = Channels(namespace)
         self._subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
         self._denial = denial or Denial()
         self._dialogue = Dialogue(self.url, self.prefix, scripts, self._denial, replicas=self._place.replicas)
@@ -86,7 +88,7 @@ class RedisStore:
         async def find() -> Any:
             return self._place.aclient(waits=True)
 
-        return Subscription(find)
+        return Subscription(find, self._channels)
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip."""
@@ -208,9 +210,8 @@ class RedisStore:
         self.lifetime.check()
         if topic.queues:
             return QueueWatch(self._place, self.prefix, topic.queues)
-        return PubSubWatch(
-            f"{self.prefix}live:{topic.subject or '*'}", lambda: self._place.client(waits=True), self._subscriptions
-        )
+        channel = self._channels.of(topic.subject, 0)
+        return PubSubWatch(channel, self._channels, lambda: self._place.client(waits=True), self._subscriptions)
 
     def behind(self) -> None:
         """Nothing: what was answered is already stored."""

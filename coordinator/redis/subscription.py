@@ -13,6 +13,7 @@ from typing import Any
 
 import hiredis
 
+from .channels import Channels
 from .connections import pack
 from .once import Once
 from .place import TROUBLE, connected_by
@@ -26,9 +27,12 @@ class Subscription:
     """Wakes those who joined a channel when something is published on it, or when the connection is lost. `find` gives
     a client of a server that hears of everything."""
 
-    def __init__(self, find: Callable[[], Awaitable[Any]]) -> None:
+    def __init__(self, find: Callable[[], Awaitable[Any]], channels: Channels) -> None:
         self._find = find
+        self._channels = channels
         self._joined: dict[str, set[asyncio.Event]] = {}
+        # How the server was asked for them: the command's first letter, and its argument.
+        self._asked: dict[str, tuple[str, str]] = {}
         self._opening = Once(self._open)
         self._client: Any = None
         self._receiver: _Receiver | None = None
@@ -39,12 +43,13 @@ class Subscription:
         return woken in self._joined.get(channel, ())
 
     async def join(self, channel: str, woken: asyncio.Event) -> None:
-        """Have an event set whenever there are news of a channel, or of all channels that fit a pattern. Raises an
-        error of the client library if the server is not there."""
+        """Have an event set whenever there are news of a channel. Raises an error of the client library if the server
+        is not there."""
         while self._receiver is None or self._receiver.closed:
             await self._opening.done()
         if channel not in self._joined:
-            self._receiver.send(f"{_kind(channel)}SUBSCRIBE", channel)
+            kind, asked = self._asked[channel] = self._channels.asked(channel)
+            self._receiver.send(f"{kind}SUBSCRIBE", asked)
         self._joined.setdefault(channel, set()).add(woken)
 
     def leave(self, channel: str, woken: asyncio.Event) -> None:
@@ -52,7 +57,8 @@ class Subscription:
         waiting = self._joined.get(channel, set())
         waiting.discard(woken)
         if not waiting and self._joined.pop(channel, None) is not None and self._receiver:
-            self._receiver.send(f"{_kind(channel)}UNSUBSCRIBE", channel)
+            kind, asked = self._asked.pop(channel)
+            self._receiver.send(f"{kind}UNSUBSCRIBE", asked)
 
     async def _open(self) -> None:
         await self._hang_up()
@@ -62,12 +68,16 @@ class Subscription:
         connection = await self._client.connection_pool.get_connection()
         self._receiver = _Receiver(connection, self._tell, self._lost)
 
-    def _tell(self, channel: str) -> None:
-        for woken in self._joined.get(channel, ()):
+    def _tell(self, published: str, by_pattern: bool) -> None:
+        channel = self._channels.heard(published, by_pattern=by_pattern)
+        for woken in self._joined.get(channel or "", ()):
             woken.set()
 
-    def _lost(self) -> None:
+    def _lost(self, refused: bool) -> None:
         joined, self._joined = self._joined, {}
+        asked, self._asked = self._asked, {}
+        for _, each in asked.values() if refused else ():
+            self._channels.refused(each)
         for woken in {each for waiting in joined.values() for each in waiting}:
             woken.set()
 
@@ -88,14 +98,10 @@ class Subscription:
         await self._hang_up()
 
 
-def _kind(channel: str) -> str:
-    return "P" if channel.endswith("*") else ""
-
-
 class _Receiver(asyncio.Protocol):
     """Takes over a connection that the client library has made."""
 
-    def __init__(self, connection: Any, tell: Callable[[str], None], lost: Callable[[], None]) -> None:
+    def __init__(self, connection: Any, tell: Callable[[str, bool], None], lost: Callable[[bool], None]) -> None:
         self.connection = connection
         self.closed = False
         self._tell = tell
@@ -113,10 +119,10 @@ class _Receiver(asyncio.Protocol):
         try:
             self._reader.feed(data)
             while not self.closed and (said := self._reader.gets()) is not False:
-                if isinstance(said, Exception):  # the subscription was refused
-                    self.close()
+                if isinstance(said, Exception):
+                    self.close(refused=str(said).startswith("NOPERM"))
                 elif said[0] in (b"message", b"pmessage"):
-                    self._tell(said[1].decode())
+                    self._tell(said[-2].decode(), said[0] == b"pmessage")
         except Exception:  # not what a Redis server says
             self.close()
 
@@ -124,9 +130,9 @@ class _Receiver(asyncio.Protocol):
         """The server has disconnected."""
         self.close()
 
-    def close(self) -> None:
-        """Disconnect."""
+    def close(self, *, refused: bool = False) -> None:
+        """Disconnect. `refused`: because the user may not subscribe."""
         if not self.closed:
             self.closed = True
             self._transport.abort()
-            self._lost()
+            self._lost(refused)
