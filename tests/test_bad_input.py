@@ -38,7 +38,8 @@ MODULES = {
     "keyless": "import os\nkey = os.environ['NO_SUCH_KEY']\n",
     "deep": "import keyless\n",
     "exits": "import sys\nsys.exit(3)\n",
-    "killed": "import os, sys\nif 'batonpass.workers.children.zygote' in sys.orig_argv:\n    os.kill(os.getpid(), 9)\n"
+    "killed": "import os, sys, threading\nif 'batonpass.workers.children.zygote' in sys.orig_argv:\n"
+    "    os.kill(os.getpid(), 9)\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"  # not forked
     + APP
     + "\n@app.agent('write', accepts=Topic, returns=Topic, isolation='process')\ndef write(topic): ...\n",
     "empty": "",

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from ..adapters.quiet import keep_quiet
 from ..contracts.app import App
 from ..contracts.errors import BadSetup
 
@@ -24,6 +25,7 @@ def find_app(name: str) -> App:
         raise BadSetup(f"{name!r} names a file: write the module as Python imports it, {meant}:{attribute or 'app'}")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    keep_quiet()
     try:
         with _few_collections():
             module = importlib.import_module(module_name)

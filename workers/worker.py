@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from threading import Timer
 from typing import Any
 
 import anyio
@@ -33,6 +32,7 @@ from .children.settings import ChildSettings
 from .claiming import Claimer
 from .context.asking import asked_as
 from .keeper import LeaseKeeper
+from .late import told_if_late
 from .running import Runner
 from .scheduling import keep_schedules
 from .single import alone
@@ -41,7 +41,6 @@ from .threads import LeftBehind
 from .upkeep import Alarm, keep_declared, keep_up, leave, stay
 
 _log = logging.getLogger("batonpass.worker")
-_SILENCE = 2.0  # seconds after which a starting worker logs what it does
 
 
 class Worker:
@@ -94,14 +93,14 @@ class Worker:
         """Import the frameworks of this worker's agents, and only those. Record the app's declarations. `close` ends
         what this starts."""
         kinds = sorted({agent.kind for agent in self._agents})
-        with _told_if_late(f"still loading {', '.join(kinds)}"):
+        with told_if_late(f"still loading {', '.join(kinds)}"):
             for kind in kinds:
                 self._adapters[kind] = load_adapter(kind)  # for children too: a missing extra is raised here
         await check_others(self._agents, self._app, self._coordinator)
         await self._coordinator.declare(self._app)
         await check_receivers(self._agents, self._app, self._coordinator)
         if self._pool is not None:
-            with _told_if_late("still starting the processes of agents that have their own"):
+            with told_if_late("still starting the processes of agents that have their own"):
                 await self._pool.open()
         elif wishing := [agent.name for agent in self._agents if agent.isolated]:
             _log.info("%s: run in this process; `batonpass worker` gives them their own", ", ".join(wishing))
@@ -193,18 +192,6 @@ async def _closed_if_over(store: Store) -> None:
     if store.lifetime.over:  # it was closed while the worker ran
         with anyio.CancelScope(shield=True):
             await store.aclose()
-
-
-@contextmanager
-def _told_if_late(what: str) -> Generator[None]:
-    """Log what takes so long. Importing a framework may take half a minute, and blocks."""
-    timer = Timer(_SILENCE, _log.info, [what])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 from typing import Any
 
 from ...contracts.agent import Agent
@@ -21,20 +20,13 @@ from ...coordinator.transcripts import Saved
 from .. import borders
 from ..dialects import dict_of
 from ..factory import built
+from ..quiet import keep_quiet
 from ..versions import warn_if_untested
 from . import edits
 
 # The lowest and the newest version that the tests ran with.
 TESTED = ("1.15.6", "1.15.30")
 
-# Without these, CrewAI calls home, waits seconds for it where there is no network, and asks at the terminal whether it
-# may. What the user has set stays.
-_QUIET = {
-    "CREWAI_DISABLE_TELEMETRY": "true",
-    "CREWAI_TRACING_ENABLED": "false",
-    "CREWAI_DISABLE_VERSION_CHECK": "true",
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-}
 # What runs crews and flows, in modules that import CrewAI.
 _PARTS = ("crews.crew", "flows.flow", "results", "people.terminal", "forks")
 
@@ -43,8 +35,7 @@ class CrewAIAdapter:
     """Runs a `Crew` with a checkpoint per task, or a `Flow` with a checkpoint per method."""
 
     def __init__(self) -> None:
-        for name, value in _QUIET.items():
-            os.environ.setdefault(name, value)
+        keep_quiet()
         if importlib.util.find_spec("crewai") is None:
             raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'")
         if not (importlib.util.find_spec("crewai.hooks") and importlib.util.find_spec("crewai.hooks.dispatch")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -72,10 +73,13 @@ def worker(
         children = ChildSettings(app, store, namespace, as_json, Wear(child_jobs, child_memory))
 
     def run(sources: Sources | None = None) -> bool:
-        serving = partial(serve, find_app(app), store, namespace=namespace, agents=names, concurrency=concurrency)
-        more = {"children": children, "sources": sources, "most_left": threads_left, "alive_file": alive_file}
+        found = find_app(app)
         with at_last(), ending_at_once():
-            return anyio.run(partial(serving, **times, **more), backend_options=STEADY)
+            serving = partial(serve, found, store, namespace=namespace, agents=names, concurrency=concurrency)
+            more = {"sources": sources, "most_left": threads_left, "alive_file": alive_file}
+            # Before there is a loop, which may have threads.
+            with children.planted(found, names) if children else nullcontext() as made:
+                return anyio.run(partial(serving, **times, **more, children=made), backend_options=STEADY)
 
     # Frameworks may ask at the terminal, where nobody answers a worker.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -16,8 +16,9 @@ import anyio
 from ...contracts.errors import BadSetup
 from .channel import Channel
 from .frames import Frame
+from .seed import Seed
 from .setup import Setup
-from .start import STATUS, ChildProcess, Died, how, start_python
+from .start import STATUS, ChildProcess, Died, hear_end, how, start_python
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds that a process may take to import its app and frameworks, and to open its store.
@@ -32,11 +33,12 @@ class _Gone(Exception):
 
 class ChildFactory:
     """Makes children. If `forks` is False they are spawned, which takes as long as their imports. `changed` is called
-    when the zygote has died. The next `open` starts another one."""
+    when the zygote has died. The next `open` starts another one. The `seed` is the first, if there is one."""
 
-    def __init__(self, setup: Setup, changed: Callable[[], None]) -> None:
+    def __init__(self, setup: Setup, changed: Callable[[], None], seed: Seed | None) -> None:
         self._setup = setup
         self._changed = changed
+        self._seed = seed
         self._lock = anyio.Lock()
         self._zygote: _Zygote | None = None
         self.forks = sys.platform == "linux"  # elsewhere frameworks' libraries break after a fork
@@ -51,9 +53,10 @@ class ChildFactory:
         async with self._lock:
             if self.is_open:
                 return
+            seed, self._seed = self._seed, None
             zygote = _Zygote(self._changed)
             try:
-                self.forks = await zygote.open(self._setup)
+                self.forks = await zygote.open(self._setup, seed)
             except OSError as error:
                 raise BadSetup(f"the process that imports {self._setup.app!r} did not start: {_why(error)}") from error
             if self.forks:
@@ -121,11 +124,16 @@ class _Zygote:
         self._expected: ChildProcess | None = None
         self._children: dict[int, ChildProcess] = {}
 
-    async def open(self, setup: Setup) -> bool:
-        """Start it, and wait until it has imported everything. Returns whether it can fork."""
-        self._pid, self._sock = await start_python("batonpass.workers.children.zygote", self._has_ended)
+    async def open(self, setup: Setup, seed: Seed | None) -> bool:
+        """Start it, unless there is a seed, and wait until it has imported everything. Returns whether it can fork."""
+        if seed is not None:
+            self._pid, self._sock = seed.pid, seed.sock
+            hear_end(seed.pid, self._has_ended)
+        else:
+            self._pid, self._sock = await start_python("batonpass.workers.children.zygote", self._has_ended)
         await self._channel.open(self._sock)
-        self._channel.send(setup.pack())
+        if seed is None:
+            self._channel.send(setup.pack())
         try:
             with anyio.fail_after(_PATIENCE):
                 message = await self._said

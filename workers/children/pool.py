@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from ...contracts.errors import BadSetup
 from .child_factory import ChildFactory
 from .frames import Frame
+from .seed import Seed
 from .setup import Setup
 from .start import ChildProcess
 
@@ -39,12 +40,21 @@ class Pool:
     """Children for up to `size` deliveries at once, of the named agents. Unless it is `warm`, nothing is started before
     it is needed."""
 
-    def __init__(self, setup: Setup, agents: Collection[str], size: int, wear: Wear, *, warm: bool = True) -> None:
+    def __init__(
+        self,
+        setup: Setup,
+        agents: Collection[str],
+        size: int,
+        wear: Wear,
+        *,
+        warm: bool = True,
+        seed: Seed | None = None,
+    ) -> None:
         self.agents = frozenset(agents)
         self._size = size
         self._warm = warm
         self._wear = wear
-        self._factory = ChildFactory(setup, self._notify)
+        self._factory = ChildFactory(setup, self._notify, seed)
         self._children: set[ChildProcess] = set()
         self._idle: list[ChildProcess] = []
         self._leaving: set[ChildProcess] = set()

@@ -148,3 +148,15 @@ async def start_python(module: str, exited: Callable[[int], None]) -> tuple[int,
         ours.close()
         raise
     return transport.get_pid(), ours
+
+
+def hear_end(pid: int, exited: Callable[[int], None]) -> None:
+    """Call this with the status of a process that this one has forked, once it has ended."""
+    loop, file = asyncio.get_running_loop(), os.pidfd_open(pid)
+
+    def ended() -> None:
+        loop.remove_reader(file)
+        os.close(file)
+        exited(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+    loop.add_reader(file, ended)

@@ -30,15 +30,19 @@ from .setup import Prepared
 def main() -> None:
     """Import what the setup names, then fork a child for each socket that arrives, until the worker is gone."""
     control = socket(fileno=int(sys.argv[1]))
-    if (prepared := prepared_by(control)) is None:
-        return
+    if (prepared := prepared_by(control)) is not None:
+        gc.collect()
+        gc.freeze()  # so that a collection in a child does not copy every page
+        outlive_parent()  # to end the children, which don't inherit the kernel's signal
+        serve(control, prepared)
+
+
+def serve(control: socket, prepared: Prepared) -> None:
+    """Fork a child for each socket that arrives, until the worker is gone."""
     anyio.run(checkpoint)  # imports the event loop, which happens on first use
-    gc.collect()
-    gc.freeze()  # so that a collection in a child does not copy every page
-    outlive_parent()  # to end the children, which don't inherit the kernel's signal
     children: set[int] = set()
     with suppress(ConnectionError):
-        forks = _can_fork()
+        forks = can_fork()
         control.sendall(frame({"forks": forks}))
         if forks:
             _serve(control, prepared, children)
@@ -47,7 +51,7 @@ def main() -> None:
         os.kill(child, signal.SIGKILL)
 
 
-def _can_fork() -> bool:
+def can_fork() -> bool:
     """Whether this process has one thread. Forks first, because some libraries end their threads for a fork."""
     if threading.active_count() > 1:
         return False

@@ -1,0 +1,62 @@
+"""CrewAI finds that it shall not call home, also if the app imports it before the adapter is loaded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from batonpass.adapters.quiet import keep_quiet
+from batonpass.workers.finding import find_app
+
+pytestmark = pytest.mark.capability("crewai")
+TELEMETRY = "CREWAI_DISABLE_TELEMETRY"
+TRACING = "CREWAI_TRACING_ENABLED"
+# Stands for an app that begins with `import crewai`.
+APP = """
+import os
+import batonpass as bp
+found = os.environ.get("CREWAI_DISABLE_TELEMETRY")
+app = bp.App("quiet")
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project" / "src"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    for name in (TELEMETRY, TRACING):
+        monkeypatch.setenv(name, "")  # so that what the tests' subject sets is taken back
+        monkeypatch.delenv(name)
+    return folder
+
+
+def test_before_the_app_is_imported(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "quiet_desk.py").write_text(APP)
+    monkeypatch.syspath_prepend(here)
+    find_app("quiet_desk:app")
+    assert sys.modules.pop("quiet_desk").found == "true"
+
+
+def test_what_the_user_has_set_stays(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TELEMETRY, "false")
+    keep_quiet()
+    assert os.environ[TELEMETRY] == "false"
+    assert os.environ[TRACING] == "false"
+
+
+@pytest.mark.parametrize("folder", [".", ".."])
+def test_what_a_file_will_set_is_left_to_it(here: Path, folder: str) -> None:
+    (here / folder / ".env").write_text(f"{TRACING}=true\nOPENAI_API_KEY=$NOT_READ\n")
+    keep_quiet()
+    assert TRACING not in os.environ
+    assert os.environ[TELEMETRY] == "true"
+
+
+def test_a_file_that_can_not_be_read(here: Path) -> None:
+    (here / ".env").write_bytes(b"\xff\xfe\x00")
+    keep_quiet()
+    assert os.environ[TELEMETRY] == "true"
