@@ -60,7 +60,8 @@ class Event(Listed):
     - when a job ends: job.completed, .failed, .canceled, .rejected
     - checkpoint.saved, .expired, .named; lease.expired; thread.pruned, .deleted; schedule.failed; store.rewound
     - agent.paused (`reason` says why, if that was told), .resumed
-    - event.imported: what happened to an imported job elsewhere (`was`), and when (`at`, as text)
+    - event.imported: what happened to an imported job elsewhere (`was`), and when (`at`, as text; a schedule's time is
+      in `due` here)
     """
 
     id: str

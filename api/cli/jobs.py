@@ -157,6 +157,8 @@ def jobs(
     as_json: Json = False,
 ) -> None:
     """List jobs, newest first."""
+    if parent is not None and no_children:
+        raise BadSetup(f"--parent {parent} lists that job's children: leave out --no-children")
     with opened(store, namespace) as coordinator:
         found = coordinator.jobs(
             state=state,

@@ -297,5 +297,7 @@ def _happened(fields: Mapping[str, str]) -> Mapping[str, str]:
     rest = {name: value for name, value in fields.items() if name not in EVENT_ATTRIBUTES}
     if fields["type"] == IMPORTED:
         return rest
+    if "at" in rest:  # a schedule's time
+        rest["due"] = rest.pop("at")
     at = from_ms(int(fields["time"])).isoformat(timespec="milliseconds")
     return {"was": fields["type"].removeprefix("batonpass."), "at": at, **rest}

@@ -16,6 +16,7 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Write
 from batonpass.coordinator.snapshots import draft
 from tests.conformance.test_growth import Thread, _grown
+from tests.conformance.test_schedules import look, schedule, to_the_hour
 from tests.harness.bench import MINUTE, Bench, fence_of
 from tests.harness.bundles import Carrier, history, kept
 from tests.harness.children import Family
@@ -200,6 +201,19 @@ def test_what_happened_is_told_there(bench: Bench, carrier: Carrier) -> None:
             assert events[-1].data["error"] == "boom"
             assert events[-1].data["reason"] == "attempts"
             assert events[0].data["at"].startswith("20")
+
+
+def test_a_scheduled_jobs_time_is_told_beside_when_it_was_submitted(bench: Bench, carrier: Carrier) -> None:
+    bench.clock.advance(-365 * DAY)  # positions on Redis are of a clock that no test sets
+    schedule(bench)
+    due = to_the_hour(bench)
+    [(_, job_id)] = look(bench).jobs
+    with carrier.elsewhere(bench.side) as (there, *_):
+        carrier.carry(bench, there, job_id)
+        [event] = there.run(there.face().events(job=job_id))
+        assert event.data["was"] == "job.submitted"
+        assert event.data["due"] == due
+        assert event.data["at"] != due
 
 
 def test_children_are_left_out(bench: Bench, carrier: Carrier) -> None:

@@ -50,6 +50,8 @@ async def test_a_parent_leads_to_its_children(sqlite_url: str) -> None:
             assert job.id in visitor.page
             assert not any(child.id in visitor.page for child in children)
             assert 'value="0" checked' in visitor.page
+            await visitor.open(f"{path}&children=0")  # the box was checked before
+            assert all(child.id in visitor.page for child in children)
             await visitor.open(f"/ui/jobs/{failed.id}")
             assert f'href="/ui/jobs/{job.id}"' in visitor.page
 

@@ -29,6 +29,20 @@ async def test_schedules(sqlite_url: str) -> None:
             assert "overdue: no worker submits it" in await visitor.open("/ui/")
 
 
+async def test_of_many_schedules_those_that_need_somebody(sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, visiting(address) as visitor:
+            for number in range(22):
+                await coordinator.schedule(f"a{number:02}", "free", Draft(), cron="0 3 * * *")
+            await coordinator.schedule("b-paused", "free", Draft(), cron="0 3 * * *")
+            await coordinator.pause_schedule("b-paused")
+            scheduled_before(sqlite_url, app, "c-late", "free", 7200)
+            shown = (await visitor.open("/ui/")).partition("Schedules")[2]
+            assert "4 more: batonpass schedule list shows all." in shown
+            assert shown.index("c-late") < shown.index("b-paused") < shown.index("a00") < shown.index("a17")
+            assert "a18" not in shown
+
+
 async def test_what_a_key_lacks_for(sqlite_url: str) -> None:
     with service_of(app, sqlite_url) as address:
         async with bp.connect(sqlite_url, app=app, codec=bp.Codec(encrypt={"k": b"k" * 32})) as coordinator:

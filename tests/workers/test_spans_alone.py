@@ -72,6 +72,20 @@ async def test_it_is_one_trace(store_url: str) -> None:
     assert [parent(span) for span in by_name["step look"]] == [context(failed).span_id]
 
 
+async def test_a_fallback_agent_belongs_to_the_attempt_that_failed() -> None:
+    tracers, seen = provider()
+    app = bp.App("desk", tracer=tracers.get_tracer("test"))
+
+    @app.agent("first", accepts=Task, returns=Done, fallback="second", retries=1)
+    async def first(task: Task) -> Done:
+        raise LookupError
+
+    app.agent("second", accepts=Task, returns=Done)(lambda task: Done(words=[]))
+    await runs(app)
+    failed, second = seen.get_finished_spans()
+    assert (failed.parent, parent(second)) == (None, context(failed).span_id)
+
+
 async def test_each_job_has_another() -> None:
     tracers, seen = provider()
     app = traced(tracers.get_tracer("test"))

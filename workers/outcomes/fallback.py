@@ -45,6 +45,7 @@ def falling_back(
     transcript, about = yield from _transcript(book, session, agent.fallback)
     to = replace(
         envelope,
+        trace=session.own_trace or envelope.trace,
         path=(*envelope.path, agent.fallback),
         sender=agent.name,
         checkpoint=session.tip_id or None,

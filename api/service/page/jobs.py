@@ -85,7 +85,7 @@ async def listed(
         state=state,
         agent=agent or None,
         parent=parent or None,
-        children=children,
+        children=children or bool(parent),
         thread=thread or None,
         limit=PAGE + 1,
         before=before or None,

@@ -16,6 +16,7 @@ from . import jobs
 from .questions import Asking, asking
 
 _FEW = 5
+_SCHEDULES = 20
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Sent:
 
 @dataclass(frozen=True)
 class Overview:
-    """What the first page shows: `asked` and `failed` are the first few."""
+    """What the first page shows: `asked` and `failed` are the first few. Of the schedules it shows those that somebody
+    should look at first, and leaves out so many (`more`)."""
 
     standing: Standing
     counts: tuple[Count, ...]
@@ -54,6 +56,7 @@ class Overview:
     asked: tuple[Asking, ...]
     failed: jobs.JobsPage
     schedules: tuple[Timed, ...]
+    more: int
     webhooks: tuple[Sent, ...]
 
 
@@ -62,6 +65,7 @@ async def overview(coordinator: Coordinator, gauge: Gauge) -> Overview:
     standing = await gauge.look()
     load, waiting = standing.load, sum(each.waiting for each in standing.agents)
     unserved = any(each.waiting and not each.workers for each in standing.agents)
+    timed = tuple(sorted(_timed(await coordinator.schedules(), load.now), key=_urgency))
     return Overview(
         standing,
         (
@@ -75,7 +79,8 @@ async def overview(coordinator: Coordinator, gauge: Gauge) -> Overview:
         standing.agents,
         tuple(map(asking, await coordinator.inbox(limit=_FEW))),
         await jobs.dead(coordinator, "", "", limit=_FEW),
-        tuple(_timed(await coordinator.schedules(), load.now)),
+        timed[:_SCHEDULES],
+        len(timed[_SCHEDULES:]),
         tuple(Sent(each, urlsplit(each.url).hostname or "") for each in await coordinator.webhooks()),
     )
 
@@ -84,3 +89,7 @@ def _timed(found: list[Schedule], now: int) -> Iterator[Timed]:
     late = overdue(found, now)
     for each in found:
         yield Timed(each, late.get(each.name, 0))
+
+
+def _urgency(timed: Timed) -> tuple[bool, bool, bool]:
+    return not timed.late, not timed.about.error, not timed.about.paused
