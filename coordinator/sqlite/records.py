@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from ...contracts.job import JobState
 from ..rows import NEVER, CheckpointRow, JobRow, PauseRow, ThreadRow
 from .children import SqliteChildren
 from .commit_lines import packed
@@ -61,6 +62,10 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
     ) -> list[JobRow]:
         which, at = ("state = 'failed'", "updated") if dead else ("1", "created")
         which = which if children else f"{which} AND parent = ''"
+        if state and state != JobState.COMPLETED:
+            which = (
+                f"{which} AND state <> 'completed'"  # for the index of those: SQLite wants its condition word by word
+            )
         asked = {f"({at}, id) < (?, ?)": below if below[0] else (), "state = ?": [state], "agent = ?": [agent]}
         asked = {condition: values for condition, values in asked.items() if any(values)}
         values = [value for each in asked.values() for value in each]

@@ -2,11 +2,13 @@
 
 `sql/` has a file for each version of the schema. `001_...sql` makes the first, and each later one migrates from the
 version before. Each runs in one transaction under the write lock, so a crash leaves the version before intact, and any
-number of processes may try at once. A file that was released is never changed.
+number of processes may try at once. A file that was released is never changed. `sql/indexes.sql` has indexes that don't
+count as a version.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from functools import cache
@@ -22,6 +24,7 @@ _WHAT_IT_IS = (
     "FROM pragma_user_version, pragma_application_id"
 )
 FOLDER = Path(__file__).with_name("sql")
+_NAMED = re.compile(r"CREATE INDEX IF NOT EXISTS (\w+)")
 
 
 @cache
@@ -49,6 +52,23 @@ def bring_up_to_date(connection: sqlite3.Connection, path: str, folder: Path = F
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+    if (indexes := folder / "indexes.sql").exists():
+        _add(connection, list(statements(indexes.read_text(encoding="utf-8"))))
+
+
+def _add(connection: sqlite3.Connection, wanted: list[str]) -> None:
+    """Make the indexes that a file of an older Batonpass lacks."""
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
+    if there >= set(_NAMED.findall("".join(wanted))):
+        return
+    waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+    try:
+        for statement in wanted:
+            connection.execute(statement)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def check_ours(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> int:
