@@ -19,7 +19,7 @@ from batonpass.coordinator.safety import UnsafeStore
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import MINUTE, fence_of, new_checkpoint, new_job, new_target
-from tests.harness.failover import Failover, failover, frozen
+from tests.harness.failover import SERVICE, Failover, failover, frozen
 from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 from tests.workers.serving import Ask, Reply, only
@@ -146,6 +146,38 @@ def test_confirmed_writes_survive(trio: Failover) -> None:
         left = {key.decode().rpartition(":")[2] for key in replica.scan_iter(match="*:j:*", count=1000)}
     assert set(confirmed) <= left
     assert set(unconfirmed) - left, "nothing was lost: this proves nothing"
+
+
+def test_a_planned_failover_loses_nothing(trio: Failover) -> None:
+    """By the recipe in the docs: clients that are connected, and write all the time."""
+    acknowledged: list[str] = []
+    stop = threading.Event()
+
+    def write() -> None:
+        store = open_store(trio.url)
+        store.open()
+        while not stop.is_set():
+            acknowledged.append(store.call(new_job()).id)
+        store.close()
+
+    writers = [threading.Thread(target=write) for _ in range(3)]
+    for writer in writers:
+        writer.start()
+    wait_until(lambda: len(acknowledged) > 30)
+    with trio.master.client() as master, trio.sentinel.client() as sentinel:
+        master.execute_command("CLIENT PAUSE 60000 WRITE")
+        before = len(acknowledged)
+        sentinel.execute_command("SENTINEL FAILOVER", SERVICE)
+        there = trio.replica.port
+        wait_until(lambda: sentinel.sentinel_get_master_addr_by_name(SERVICE)[1] == there, what="the failover")
+        master.shutdown(nosave=True)
+    wait_until(lambda: len(acknowledged) > before + 30, what="the new master is not used")
+    stop.set()
+    for writer in writers:
+        writer.join()
+    with trio.replica.client() as replica:
+        left = {key.decode().rpartition(":")[2] for key in replica.scan_iter(match="*:j:*", count=1000)}
+    assert set(acknowledged) <= left
 
 
 def test_a_retry_waits_again(trio: Failover) -> None:
