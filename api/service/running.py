@@ -19,6 +19,7 @@ from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.connection import Connection
 from batonpass.workers.single import alone
 
+from .files import allow_many, tell_once
 from .hurried import Hurried
 from .routes import application
 from .settings import Settings
@@ -64,6 +65,8 @@ class _Server(uvicorn.Server):
 
 async def serve(connection: Connection, place: Place, settings: Settings, started: Started) -> None:
     """Serve until SIGTERM or SIGINT. `started` is called with the store and the address once requests are accepted."""
+    allow_many()
+    tell_once()
     with place.listener() as listener:  # first, so that no store is made for an address that is not available
         async with connection as coordinator:
             with closing(Gauge(coordinator)) as gauge:
