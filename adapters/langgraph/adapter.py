@@ -115,9 +115,9 @@ class LangGraphAdapter:
     @staticmethod
     def taken_back(source: Checkpoint, mark: str) -> Any:
         """The frame, with the mark that sets its superstep apart from the time before. A person is asked again."""
-        return {name: told for name, told in dict_of(source.native).items() if name not in ("asked", "shown")} | {
-            "since": mark
-        }
+        return {
+            name: told for name, told in dict_of(source.native).items() if name not in ("asked", "by_id", "shown")
+        } | {"since": mark}
 
     @staticmethod
     def keeps_payload(source: Checkpoint) -> str:

@@ -55,11 +55,47 @@ async def test_an_answer_for_none_of_them_is_refused() -> None:
             with pytest.raises(bp.ContractViolation):
                 await job.answer(answer)
         await job.answer({ids["left"]: "1"})
-        with anyio.fail_after(DEADLINE):
-            while (item := await asked(coordinator)).question != "right":
-                await anyio.sleep(0.01)
-        await coordinator.answer(item.id, "2")
+        item = await next_to(coordinator, {ids["right"]: "right"})
+        with pytest.raises(bp.ContractViolation):
+            await coordinator.answer(item.id, "2")
+        await coordinator.answer(item.id, {ids["right"]: "2"})
         assert (await job.result(timeout=DEADLINE)).notes == ["left 1", "right 2"]
+
+
+async def next_to(coordinator: bp.Coordinator, question: Any) -> bp.InboxItem:
+    """The inbox item of a question, once it is asked."""
+    with anyio.fail_after(DEADLINE):
+        while (item := await asked(coordinator)).question != question:
+            await anyio.sleep(0.01)
+    return item
+
+
+async def test_what_is_left_of_several_is_answered_by_its_id_too() -> None:
+    """Whoever answers in a loop would otherwise give the last node {id: False}, which is no refusal. What is asked
+    after them is a question of its own."""
+
+    def twice(state: Any) -> Any:
+        return {"notes": [f"right {interrupt('pay?')!r} {interrupt('sure?')!r}"]}
+
+    def made() -> Any:
+        graph = StateGraph(Words)
+        graph.add_node("left", asking("left"))
+        graph.add_node("right", twice)
+        graph.add_edge(START, "left")
+        graph.add_edge(START, "right")
+        return graph
+
+    async with serving(only(made)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        ids = {name: key for key, name in (await asked(coordinator)).question.items()}
+        await job.answer({ids["left"]: False})
+        item = await next_to(coordinator, {ids["pay?"]: "pay?"})
+        assert item.schema is not None
+        assert list(item.schema["properties"]) == [ids["pay?"]]
+        await coordinator.answer(item.id, {ids["pay?"]: False})
+        item = await next_to(coordinator, "sure?")
+        await coordinator.answer(item.id, {"yes": False})
+        assert (await job.result(timeout=DEADLINE)).notes == ["left False", "right False {'yes': False}"]
 
 
 def around(part: Any) -> Any:

@@ -42,7 +42,9 @@ class Questions:
         pending = {interrupt.id: interrupt.value for interrupt in self._open(state)}
         if not asked:
             return None if pending else {}
-        if len(asked) == 1 or answer.is_default:  # whoever declares a default does not know the interrupts' ids
+        if answer.is_default or not _by_id(
+            self._frame()
+        ):  # whoever declares a default does not know the interrupts' ids
             answers = dict.fromkeys(asked, answer.value)
         else:
             value: Any = answer.value
@@ -82,8 +84,9 @@ class Questions:
     def suspended(self, state: StateSnapshot, error: str) -> Suspended:
         """The question, with the checkpoint that says which one it is. `error` is what was wrong with an answer.
 
-        The question is the interrupt's value, or the values of several interrupts by their ids. At a breakpoint it is
-        the nodes that would run next.
+        The question is the interrupt's value, or the values of several interrupts by their ids, until the last of them
+        is answered: an answer with its id must not come to mean something else on the way. At a breakpoint it is the
+        nodes that would run next.
         """
         asked = {
             interrupt.id: readable(interrupt.value)
@@ -94,9 +97,11 @@ class Questions:
             step = f"before {', '.join(sorted(state.next))}"
             return Suspended({"paused_before": sorted(state.next)}, self._asking(step, []))
         step = f"{_askers(state)} asks"
-        question = next(iter(asked.values())) if len(asked) == 1 else asked
-        terms = AskTerms(schema=_schema(state, asked), options=_options(question), error=error)
-        return Suspended(question, self._asking(step, list(asked)), terms)
+        before = self._frame()
+        by_id = len(asked) > 1 or (_by_id(before) and asked.keys() <= set(before.get("asked", ())))
+        question = asked if by_id else next(iter(asked.values()))
+        terms = AskTerms(schema=_schema(state, asked, by_id=by_id), options=_options(question), error=error)
+        return Suspended(question, self._asking(step, list(asked), by_id=by_id), terms)
 
     def passed_on(self, state: StateSnapshot) -> tuple[Handoff[Any], Snapshot] | None:
         """The handoff that stopped the graph, and the checkpoint that waits for the job to come back. If there are
@@ -129,12 +134,13 @@ class Questions:
         before, shown = self._frame().get("shown", {}), self._progress.shown()
         return {name: before[name] for name, tasks in shown.items() if before.get(name, {}).keys() - tasks.keys()}
 
-    def _asking(self, step: str, asked: list[str]) -> Snapshot:
+    def _asking(self, step: str, asked: list[str], *, by_id: bool = False) -> Snapshot:
         tip = self._progress.tip
         assert tip is not None, "a graph stops only at a checkpoint"
         native: dict[str, Any] = {
             **self._progress.native(tip),
             "asked": asked,
+            "by_id": by_id,
             "shown": self._progress.shown() | self._over(),
         }
         return Snapshot(step=step, state=tip.state, framework="langgraph", native=native)
@@ -149,11 +155,16 @@ def _askers(state: StateSnapshot) -> str:
     return ", ".join(sorted({task.name for task in state.tasks if task.interrupts}))
 
 
+def _by_id(frame: Mapping[str, Any]) -> bool:
+    """Whether what a checkpoint asks is answered with interrupts' ids. (Older ones say it of several alone.)"""
+    return bool(frame.get("by_id")) or len(frame.get("asked", ())) > 1
+
+
 def _among(nodes: Any, stops: Any) -> bool:
     return any(node != START and (stops == "*" or node in stops) for node in nodes)
 
 
-def _schema(state: StateSnapshot, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+def _schema(state: StateSnapshot, asked: Mapping[str, Any], *, by_id: bool) -> dict[str, Any] | None:
     """The schema of the answer: the interrupt's (`response_schema=`, LangGraph 1.2 and newer), or what LangChain's
     middleware accepts. Several interrupts are answered by their ids, and the answer must name at least one."""
     said = {each.id: getattr(each, "response_schema", None) for each in state.interrupts}
@@ -164,7 +175,7 @@ def _schema(state: StateSnapshot, asked: Mapping[str, Any]) -> dict[str, Any] | 
             known[name] = readable(schema)
         elif decided := decisions.schema_of(question):
             known[name] = decided
-    if len(asked) == 1:
+    if not by_id:
         return next(iter(known.values()), None)
     # Each schema gets its own $id, so that its "#/$defs/..." refers to itself.
     properties = {name: {"$id": f"urn:interrupt:{name}", **known[name]} if name in known else {} for name in asked}
