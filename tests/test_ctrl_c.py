@@ -16,7 +16,11 @@ import pytest
 # Python's last look for one and the start of a sleep is only seen when the sleep has ended.
 STAYS = "import time\nprint('here', flush=True)\nfor _ in range(60_000):\n    time.sleep(0.01)\n"
 APP = "import batonpass as bp\napp = bp.App('desk')\n"
-IN_A_CHILD = "import sys\nif 'batonpass.workers.children.zygote' in ' '.join(sys.orig_argv):\n    import stays\n"
+# It is not forked from a worker that has threads, but started anew.
+THREAD = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+IN_A_CHILD = (
+    f"{THREAD}import sys\nif 'batonpass.workers.children.zygote' in ' '.join(sys.orig_argv):\n    import stays\n"
+)
 APART = "app.agent('a', accepts=bp.State, returns=bp.State, isolation='process')(lambda state: state)\n"
 AT_EXIT = "import atexit\natexit.register(__import__, 'stays')\n"
 # As `asyncio.wait_for` does at times, in Python 3.11.

@@ -12,6 +12,7 @@ import typer
 from batonpass.coordinator.backup import back_up
 from batonpass.coordinator.urls import open_store
 
+from .ending import tidy_at_sigterm
 from .options import DEFAULT_STORE, Json, Store
 from .printing import print_json, say, say_over
 
@@ -23,7 +24,8 @@ def backup(
 ) -> None:
     """Back up a SQLite store, with all its namespaces, to a new file. The store can be in use."""
     source = open_store(store)  # not opened: that would make a store where there is none
-    back_up(source, file, _show if sys.stderr.isatty() else None)
+    with tidy_at_sigterm():
+        back_up(source, file, _show if sys.stderr.isatty() else None)
     size = os.path.getsize(file)
     text = f"copied {source.url} to {file}: {size:,} bytes"
     print_json({"file": str(file), "bytes": size}) if as_json else say(text)

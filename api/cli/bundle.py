@@ -12,6 +12,7 @@ import typer
 from batonpass.contracts.job import JobState
 from batonpass.coordinator.bundling import check
 
+from .ending import tidy_at_sigterm
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import print_json, print_progress, say
 
@@ -25,7 +26,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a job's run to a file, to look at it and replay it elsewhere. The store is only read."""
-    with opened(store, namespace) as coordinator:
+    with opened(store, namespace) as coordinator, tidy_at_sigterm():
         info = coordinator.export_bundle(
             what, file, plain=plain, progress=print_progress if sys.stderr.isatty() else None
         )

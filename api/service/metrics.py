@@ -43,6 +43,10 @@ class _Read(Collector):
     def collect(self) -> Iterable[Metric]:
         yield from self._stands()
         yield from gauges(self._held, [each.agent for each in self._standing.agents])
+        told = (
+            "How far the counters of events are behind: 0 if they have all, else the age of the newest that they have"
+        )
+        yield GaugeMetricFamily("batonpass_events_behind_seconds", told, self._tally.behind)
         yield self._happened()
         yield self._failed()
         yield _took("wait", "How long jobs were ready before a worker started them", self._tally.waits)

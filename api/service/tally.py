@@ -76,6 +76,8 @@ class Tally:
         """By agent and reason."""
         self.waits: dict[str, Times] = {}
         self.runs: dict[str, Times] = {}
+        self.behind = 0.0
+        """Seconds between the newest event that is counted and the last look, if that did not come to the end."""
         self._coordinator = coordinator
         self._reader: Reader | None = None
         self._jobs: dict[str, _Since] = {}
@@ -97,7 +99,9 @@ class Tally:
                     continue
                 self.count(found)
                 if reader.ended:
+                    self.behind = 0.0
                     break
+                self.behind = max(0.0, time.time() - found[-1].time.timestamp()) if found else self.behind
 
     def _from(self, cursor: str) -> Reader:
         self._reader = Reader(cursor, "", which((), None, None), self._coordinator.url, follow=True)

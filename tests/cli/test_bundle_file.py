@@ -221,6 +221,21 @@ def test_a_killed_export_leaves_no_file_of_that_name(sqlite_url: str, bundle: Pa
     assert not (tmp_path / "new").exists()
 
 
+def test_an_export_that_is_told_to_stop_leaves_nothing(sqlite_url: str, bundle: Path, tmp_path: Path) -> None:
+    with bp.connect(sqlite_url) as coordinator:
+        coordinator.import_bundle(bundle)
+    code = """
+import os, pathlib, signal, sys
+from batonpass.cli import bundle
+bundle.print_progress = lambda done, total: os.kill(os.getpid(), signal.SIGTERM)
+sys.stderr.isatty = lambda: True
+bundle.export("run", pathlib.Path(sys.argv[2]), store=sys.argv[1])
+"""
+    ended = subprocess.run([sys.executable, "-c", code, sqlite_url, str(tmp_path / "new")], check=False)
+    assert ended.returncode == -signal.SIGTERM
+    assert not list(tmp_path.glob("new*"))
+
+
 _FULL = """
 import resource, signal, sys
 import batonpass as bp

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import batonpass as bp
 from batonpass.contracts import event as kinds
+from batonpass.coordinator.calls import events
+from batonpass.service import tally as counting
 from batonpass.service.tally import Tally
 
 from ..workers.serving import Ask, Reply, reached, serving
@@ -144,3 +147,34 @@ async def test_a_damaged_event_costs_no_other_its_count(tmp_path: Path) -> None:
             db.execute("UPDATE event SET fields = '{' WHERE number = 3")
         await tally.look()
         assert tally.events == {(kinds.SAVED, ""): 4}
+
+
+async def test_how_far_it_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look ends after a time, and goes on at the next one."""
+    async with bp.connect("memory://") as coordinator:
+        tally = Tally(coordinator)
+        await tally.look()
+        for number in range(5):
+            await coordinator.save(thread="t", agent="a", state=number)
+        monkeypatch.setattr(events, "PAGE", 3)
+        monkeypatch.setattr(counting, "time", Clock(stands=2))
+        await tally.look()
+        assert tally.events.total() == 3
+        assert tally.behind > 0
+        await tally.look()
+        assert tally.events.total() == 5
+        assert tally.behind == 0
+
+
+class Clock:
+    """Stands still for so many looks at it, and then makes a leap."""
+
+    def __init__(self, stands: int) -> None:
+        self._left = stands
+
+    def monotonic(self) -> float:
+        self._left -= 1
+        return 0.0 if self._left >= 0 else 100.0 - self._left
+
+    def time(self) -> float:
+        return time.time()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from pathlib import Path
 
@@ -196,6 +197,27 @@ SqliteStore(sys.argv[1], "default").backup(sys.argv[2], stay)
     store.call(new_job())
     store.backup(str(copy))
     assert sound(copy)
+
+
+def test_a_command_that_is_told_to_stop_leaves_nothing(store: SqliteStore, path: Path, copy: Path) -> None:
+    for _ in range(40):
+        store.call(new_job(payload=f'"{"x" * 250_000}"'))
+    program = """
+import pathlib, sys
+from batonpass.cli import backup
+def stay(copied, size):
+    print(copied, flush=True)
+    sys.stdin.readline()
+backup._show, sys.stderr.isatty = stay, lambda: True
+backup.backup(pathlib.Path(sys.argv[2]), f"sqlite:///{sys.argv[1]}")
+"""
+    process = run(program, path, copy)
+    said(process)
+    assert list(copy.parent.glob("copy*"))
+    process.terminate()
+    process.communicate()
+    assert process.returncode == -signal.SIGTERM
+    assert not list(copy.parent.glob("copy*"))
 
 
 def test_other_stores_say_how(redis_url: str, copy: Path) -> None:

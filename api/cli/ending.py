@@ -1,0 +1,31 @@
+"""Ending: a command that is told to stop leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class _Ended(BaseException):
+    """SIGTERM came."""
+
+
+@contextmanager
+def tidy_at_sigterm() -> Generator[None]:
+    """A block that writes a file: SIGTERM (a time limit, a service that is stopped) ends it as an error does, so that
+    what it has begun is removed. Then the process ends by that signal."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _Ended
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except _Ended:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
