@@ -18,7 +18,7 @@ def test_two_runs_from_one_tip(bench: Bench) -> None:
     one, other = Places(bench), Places(bench)
     one.put("a", tip="")
     one.put("b", "a", tip="a")
-    expected = "another run has advanced thread 'run' to checkpoint b, this one began from a: nothing of this superstep"
+    expected = "has advanced thread 'run' to checkpoint b, this one began from a: nothing of this superstep"
     with bench.refused(bp.Conflict, expected):
         other.put("c", "a", tip="a", state=large("c"), writes=[Write("x", b"1")])
     assert (one.keys(), one.written("a")) == (["b", "a"], {})

@@ -62,7 +62,7 @@ def test_the_later_of_two_runs_is_refused(
         other.run(say("quicker"), durability=durability)
 
     runner = Runner(meanwhile(saver, overtake), thread, side)
-    says = "another run has advanced thread .*: nothing of this superstep was written"
+    says = "another run or an update_state\\(\\) has advanced thread .*: nothing of this superstep was written"
     with pytest.raises(bp.Conflict, match=f"{says}.*its input too, may be on the thread"):
         runner.run(say("slower"), durability=durability)
     assert texts(runner)[-2] == "quicker"
