@@ -112,8 +112,8 @@ def _outrun(thread: str, wanted: str, latest: str) -> BatonpassError:
     began = f"began from {wanted}" if wanted else "began when it had none"
     return Conflict(
         f"another run or an update_state() has advanced thread {thread!r} to checkpoint {latest}, this one {began}: "
-        "nothing of this superstep was written. Earlier ones of the run, and its input too, may be on the thread: look at its state "
-        "before you run it again"
+        "nothing of this superstep was written. Earlier ones of the run, and its input too, may be on the thread: look "
+        "at its state before you run it again"
     )
 
 
