@@ -42,7 +42,8 @@ def longer(base: Part, data: bytes, count: int, writer: Writer) -> Part:
         return base
     if writer.keeps(len(new)):
         return base.grown(data, count, base.spans, base.closed, base.frames, len(new))
-    closed = frozenset(span.log for span in base.spans if span.log not in writer.ends(base))
+    ends = writer.ends(base)
+    closed = frozenset(span.log for span in base.spans if span.log not in ends)
     span, frames = writer.append(new, base)
     frames = None if base.frames is None else (*base.frames, *(frames or ()))
     return base.grown(data, count, joined([*base.spans, span]), closed, frames)
