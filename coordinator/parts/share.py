@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isqrt
 
 from xxhash import xxh3_128
 
 from .body import Body
 from .layout import MOST_LOGS, Layout, longest
-from .nodes import Part
+from .nodes import Branch, Node, Part, children_of, parts
 from .pieces import matches
 from .runs import merged
-from .spans import joined
+from .spans import Span, joined
 from .writer import Writer
 
 # A value in more pieces is written anew: its spans take space in every checkpoint, and time to read. With one piece for
 # every 4 KB at 128 KB, and the root of that for more, both take the least space if pieces are changed at random.
 _FEW, _ROOM = 32, 8
+# About what a span takes in a checkpoint, in bytes.
+_SPAN = 45
 
 
 def whole(body: Body, writer: Writer) -> Part:
@@ -24,6 +27,15 @@ def whole(body: Body, writer: Writer) -> Part:
     data = body.packed[body.start :] if body.start else body.packed
     span, frames = writer.append(data)
     return Part(body.kind, body.count, [span], data, len(data), xxh3_128(data), frames=frames)
+
+
+def unchanged(node: Node, writer: Writer) -> Node:
+    """A node that stays as it is."""
+    if not any(_is_due(part, writer) for _, part in parts(node)):
+        return node
+    if isinstance(node, Part):
+        return longer(node, b"", node.count, writer)
+    return Branch({key: unchanged(child, writer) for key, child in children_of(node).items()})
 
 
 def shared(body: Body, base: Part, writer: Writer) -> Part | None:
@@ -37,6 +49,8 @@ def shared(body: Body, base: Part, writer: Writer) -> Part | None:
 
 def longer(base: Part, data: bytes, count: int, writer: Writer) -> Part:
     """The base, longer by these bytes. The tail that the base itself held goes along."""
+    if _is_due(base, writer):
+        return whole(Body(base.kind, count, base.body + data, 0), writer)
     new = base.end + data if base.tail else data
     if not new:
         return base
@@ -67,10 +81,26 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     before = len(writer.appends)
     layout.fill(kept if tail else runs, apart=not writer.owns)
     spans = joined(layout.spans)
-    if len(spans) > most or len({span.log for span in spans}) > MOST_LOGS:
+    if _too_many(spans, most, base, writer):
         del writer.appends[before:]
         return None
     writer.appends[before:] = merged(writer.appends[before:])
     hashed = xxh3_128(data)
     closed, frames = layout.closed(), layout.frames()
     return Part(body.kind, body.count, spans, data, len(data), hashed, not tail, tail, closed, frames)
+
+
+def _is_due(base: Part, writer: Writer) -> bool:
+    """Whether a value of many pieces is written anew now, because its spans are kept with each checkpoint.
+
+    That is drawn, so rarely that they have cost as much as the value by then, on average. What they have cost so far
+    can't be counted, since a client that has just read the checkpoint does not know it.
+    """
+    pieces = len(base.spans)
+    return pieces > _FEW and writer.drawn < pieces * _SPAN / base.length
+
+
+def _too_many(spans: Sequence[Span], most: int, base: Part, writer: Writer) -> bool:
+    """Whether a value is rather written anew. While pieces come with each save, that is in time if there are `most`."""
+    logs, more = {span.log for span in spans}, len(spans) > len(base.spans)
+    return len(spans) > most or len(logs) > MOST_LOGS or (not more and _is_due(base, writer))

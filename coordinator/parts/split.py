@@ -9,7 +9,7 @@ from ...contracts.codec import Packed, pack, unpack
 from ...contracts.errors import BadSetup
 from .body import LIST, OTHER, TEXT, Body, appended, body_of, header
 from .nodes import Branch, Inline, Node, Part, children_of, value
-from .share import longer, shared, whole
+from .share import longer, shared, unchanged, whole
 from .writer import Writer
 
 # A smaller state is stored whole, because comparing takes longer than sending. A smaller value is, too, because a part
@@ -103,6 +103,9 @@ def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], wri
             raise BadSetup(f"changes= and append= need a dict to change, but the state is a {kind}")
         if state:  # of many keys: to make a node of each would take several times as long as to save it all
             return split(_merged(state, changes, append), base, writer, "state")
+    for key, child in [*children.items()]:
+        if key not in changes and key not in append:
+            children[key] = unchanged(child, writer)
     for key, item in changes.items():
         children[key] = _child(key, item, children.get(key), writer, "state", 1)
     for key, items in append.items():

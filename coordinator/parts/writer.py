@@ -6,6 +6,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
+from xxhash import xxh3_64_intdigest
+
 from .framed import FRAME, Frame, portions
 from .nodes import Part
 from .spans import Append, Span
@@ -43,6 +45,8 @@ class Writer:
         self._refers = sharing is Sharing.REFER
         self._wrap = wrap
         self._logs = 0
+        # From 0 to 1, by its id: one that is sent again is the same.
+        self.drawn = xxh3_64_intdigest(checkpoint_id.encode()) / 2**64
         self.appends: list[Append] = []
 
     def append(self, data: bytes, base: Part | None = None) -> Written:
