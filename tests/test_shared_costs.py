@@ -10,12 +10,44 @@ import pytest
 
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
+from batonpass.contracts.codec import pack
 from batonpass.coordinator.parts.nodes import Part, parts, value
+from batonpass.coordinator.parts.pieces import matches
 from batonpass.coordinator.snapshots import Draft, draft
 from tests.harness.texts import words
 from tests.test_pieces import Logs, by_codec
 
 _CHANCE = random.Random(17)
+
+
+class _Counted(bytes):
+    """Bytes that count how much of them was searched."""
+
+    searched = 0
+
+    def find(self, wanted: Any, start: Any = 0, end: Any = None) -> int:
+        at = super().find(wanted, start, end)
+        self.searched += (len(self) if end is None else end) - start if at < 0 else at - start
+        return at
+
+
+def test_what_is_searched_is_bounded_by_what_there_is() -> None:
+    """It was as many times the old value as there are new texts: minutes, where some documents became chunks."""
+    old = pack([words(_CHANCE, 100_000) for _ in range(4)])
+    new = pack([words(_CHANCE, 2500) for _ in range(250)])
+    base = _Counted(old[1:])
+    found = matches("l", new[3:], base)
+    assert (found[0].first, found[-1].last) == (0, len(new) - 3)
+    times = base.searched / (len(old) + len(new))
+    assert 0 < times < 40
+
+
+def test_texts_that_were_edited_and_moved_are_still_found() -> None:
+    old = [words(_CHANCE, 10_000) for _ in range(60)]
+    new = [f"{words(_CHANCE, 300)} {text[:3000]} {words(_CHANCE, 9)} {text[3000:]}." for text in old]
+    base, data = pack(old)[3:], pack(new)[3:]
+    found = matches("l", data, base)
+    assert sum(piece.last - piece.first for piece in found if piece.at >= 0) > 0.8 * len(data)
 
 
 def _compacted(count: int, codec: bp.Codec | None = None) -> tuple[Logs, Draft, list[Any]]:
