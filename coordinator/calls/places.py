@@ -156,8 +156,9 @@ def _cut(span: Span, held: Sequence[tuple[Span, bytes]]) -> bytes:
 
 def drop(thread: str, checkpoints: Sequence[str]) -> Call[int]:
     """Free checkpoints of a thread. Returns how many."""
-    count = 0
-    for at in range(0, len(checkpoints), _MOST):
+    count, at = 0, 0
+    while at < len(checkpoints):
         freed: Freed = yield Drop(thread, tuple(checkpoints[at : at + _MOST]))
         count += freed.count
+        at += freed.next if freed.next >= 0 else _MOST
     return count

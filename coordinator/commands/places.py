@@ -102,8 +102,9 @@ class OfRun(Command[list[tuple[str, str]]]):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Command[Freed]):
-    """Free these checkpoints of a thread (500 at most), and what was written at their places. Skips those that are
-    gone, and the one that a job would resume from."""
+    """Free these checkpoints of a thread (500 at most), in order, and what was written at their places. Skips those
+    that are gone, and the one that a job would resume from. If they have many spans, not all are freed at once: `next`
+    is the number of the one to go on from."""
 
     thread: str
     checkpoints: tuple[str, ...]

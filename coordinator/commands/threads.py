@@ -67,9 +67,9 @@ class Freed:
 class Prune(Command[Freed]):
     """Free a thread's checkpoints that are not among its `keep_last` newest and were saved `older_than` ms ago.
 
-    Looks at `limit` of them, from the step index `start` on. Three kinds stay: what a job would resume from, what has a
-    name if `keep_named`, and what has a place, because its framework may need more than the newest. A thread without
-    checkpoints and jobs is deleted.
+    Looks at `limit` of them, or at fewer if they have many spans, from step `start` on. Three kinds stay: what
+    a job would resume from, what has a name if `keep_named`, and what has a place, because its framework may need more
+    than the newest. A thread without checkpoints and jobs is deleted.
     """
 
     thread: str
@@ -82,7 +82,8 @@ class Prune(Command[Freed]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteThread(Command[Freed]):
-    """Free `limit` of a thread's checkpoints, then its ended jobs, then delete it. Then `next` is -1."""
+    """Free `limit` of a thread's checkpoints, or fewer if they have many spans, then its ended jobs, then delete it.
+    Then `next` is -1."""
 
     thread: str
     limit: int = 100

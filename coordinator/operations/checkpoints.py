@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ...contracts import event as kinds
 from ...contracts.errors import Corrupted
@@ -17,6 +18,8 @@ from .jobs import announce, emit, held, living_tip, store
 
 # How many of the jobs in a thread's line are looked at.
 _TURNS = 500
+# A command frees checkpoints of this many spans in all, or a few more. One that was compacted may have hundreds.
+MOST_SPANS = 500
 
 
 def save(records: Records, command: Save) -> CommitLine:
@@ -156,6 +159,25 @@ def forget(records: Records, thread: str) -> None:
     left = records.line(thread, 0, 1) or records.places(thread, 1) or records.jobs_on(thread, 1)
     if not left and records.has_thread(thread):
         records.drop_thread(thread)
+
+
+class Step(NamedTuple):
+    """What one command frees: how many spans more it may, and the first checkpoint that it leaves for the next."""
+
+    rows: list[CheckpointRow]
+    left: int
+    onward: CheckpointRow | None
+
+
+def step(rows: Iterable[CheckpointRow], left: int = MOST_SPANS) -> Step:
+    """The first of these, as far as they have no more spans than are left. The others are not looked at."""
+    first: list[CheckpointRow] = []
+    for row in rows:
+        if left <= 0:
+            return Step(first, left, row)
+        first.append(row)
+        left -= len(spans_of(row))
+    return Step(first, left, None)
 
 
 def free(records: Records, rows: Sequence[CheckpointRow]) -> None:

@@ -13,7 +13,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, JobRow, ThreadRow
 from ..seals import read_commit
-from .checkpoints import forget, free, let_go, needed_on
+from .checkpoints import MOST_SPANS, forget, free, let_go, needed_on, step
 from .jobs import announce, emit
 
 # How many jobs of one thread are deleted at once.
@@ -27,26 +27,29 @@ def prune(records: Records, command: Prune) -> Freed:
     edge = records.nth_newest(thread.name, command.keep_last) if command.keep_last else 2**62
     line = records.line(thread.name, command.start, command.limit)
     looked = [(index, row) for index, row in line if edge is not None and index < edge]
-    old = [
+    found = (
         row
         for _, row in looked
         if not _has_place(row)
         and _created(row) <= records.now - command.older_than
         and row.id not in needed
         and not (command.keep_named and row.name)
-    ]
+    )
+    old, _, onward = step(found)
     _free(records, thread, old)
+    if onward:
+        return Freed(len(old), next(index for index, row in looked if row is onward))
     return Freed(len(old), looked[-1][0] + 1 if len(looked) == command.limit else -1)
 
 
 def drop(records: Records, command: Drop) -> Freed:
-    """Free these checkpoints of a thread, and skip those that are gone or needed."""
+    """Free these checkpoints of a thread, in order, and skip those that are gone or needed."""
     thread = records.thread(command.thread)
     needed = needed_on(records, thread.name)
     found = (records.checkpoint(id_) for id_ in dict.fromkeys(command.checkpoints))
-    old = [row for row in found if row and row.thread == thread.name and row.id not in needed]
+    old, _, onward = step(row for row in found if row and row.thread == thread.name and row.id not in needed)
     _free(records, thread, old)
-    return Freed(len(old))
+    return Freed(len(old), command.checkpoints.index(onward.id) if onward else -1)
 
 
 def _free(records: Records, thread: ThreadRow, old: Sequence[CheckpointRow]) -> None:
@@ -61,7 +64,7 @@ def delete_thread(records: Records, command: DeleteThread) -> Freed:
     thread = records.thread(command.thread)
     if thread.job:
         raise refusal("busy", thread.name, thread.job)
-    freed, done = _clear(records, thread.name, command.limit)
+    freed, done, _ = _clear(records, thread.name, command.limit)
     return Freed(freed, -1 if done else 0)
 
 
@@ -80,15 +83,15 @@ def prune_jobs(records: Records, command: PruneJobs) -> Freed:
     """Delete jobs that ended long ago, each with its own thread, unless that is still of use."""
     rows = records.oldest_jobs(command.start, command.limit)
     cutoff = records.now - command.older_than
-    ended, kept, budget = 0, 0, command.limit
+    ended, kept, budget, left = 0, 0, command.limit, MOST_SPANS
     for row in rows:
         own = row.thread == row.id and len(records.jobs_on(row.id, 2)) == 1
         if row.state not in ENDED or row.updated > cutoff or (own and _of_use(records, row.id, cutoff)):
             kept += 1
             continue
-        freed, done = 0, budget > 0
+        freed, done = 0, budget > 0 and left > 0
         if done and own:
-            freed, done = _clear(records, row.thread, budget)
+            freed, done, left = _clear(records, row.thread, budget, left)
         elif done:
             _drop_job(records, row)
             forget(records, row.thread)
@@ -121,24 +124,25 @@ def _created(row: CheckpointRow) -> int:
         return 0
 
 
-def _clear(records: Records, name: str, limit: int) -> tuple[int, bool]:
-    """Free a thread's oldest checkpoints. With the last one go its jobs and the thread. Returns whether all is gone."""
-    rows = [row for _, row in records.line(name, 0, limit)]
+def _clear(records: Records, name: str, limit: int, left: int = MOST_SPANS) -> tuple[int, bool, int]:
+    """Free a thread's oldest checkpoints, as far as they have no more spans than are left. With the last one go its
+    jobs and the thread. Returns how many were freed, whether all is gone, and how many spans are left."""
+    rows, left, _ = step((row for _, row in records.line(name, 0, limit)), left)
     free(records, rows)
     if records.line(name, 0, 1):
-        return len(rows), False
+        return len(rows), False, left
     written = [spans for where in records.places(name, limit) for spans in records.drop_place(name, *where)]
     let_go(records, [span for spans in written for span in read_spans(spans)])
     if records.places(name, 1):
-        return len(rows), False
+        return len(rows), False, left
     for row in records.jobs_on(name, _JOBS):
         _drop_job(records, row)
     if records.jobs_on(name, 1):
-        return len(rows), False
+        return len(rows), False, left
     if records.has_thread(name):
         records.drop_thread(name)
         announce(records, kinds.THREAD_DELETED, name)
-    return len(rows), True
+    return len(rows), True, left
 
 
 def _drop_job(records: Records, row: JobRow) -> None:

@@ -8,7 +8,7 @@ from ..commands import Reap, Reaped
 from ..records import Records
 from ..rows import JobRow
 from .brood import cancel_left, make_staged
-from .checkpoints import drop, forget
+from .checkpoints import drop, forget, step
 from .jobs import close, emit, enqueue, fail_late, free_slot, go_ahead, let_out, store, take_back
 
 
@@ -44,7 +44,7 @@ def reap(records: Records, command: Reap) -> Reaped:
 
 def _drop_expired(records: Records, limit: int) -> None:
     """Free checkpoints whose time is over. A thread goes with its last one."""
-    rows = records.expired_checkpoints(limit)
+    rows = step(records.expired_checkpoints(limit)).rows
     drop(records, rows)
     for thread in {row.thread for row in rows}:
         forget(records, thread)

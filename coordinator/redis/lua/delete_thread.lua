@@ -9,5 +9,5 @@ if job then
 end
 
 relieve()
-local freed, done = clear(ARGV[1], ARGV[2], tonumber(ARGV[3]), now_ms())
+local freed, done = clear(ARGV[1], ARGV[2], tonumber(ARGV[3]), now_ms(), MOST_SPANS)
 return { '+', freed, done and -1 or 0 }

@@ -13,26 +13,32 @@ if keep > 0 then
   bound, lost = edge and '(' .. edge or '-inf', met
 end
 local needed = needed_on(thread)
-local looked, old = oldest(thread, ARGV[6], bound, limit), {}
+local looked, old, left = oldest(thread, ARGV[6], bound, limit), {}, MOST_SPANS
+local onward = looked[1] and looked[#looked][2] + 1 or tonumber(ARGV[6])
+local more = #looked == limit
 for _, found in ipairs(looked) do
   local id = found[1]
   local head, is_lost = head_to_free(id, thread)
   local stays = (head.place or '') ~= '' or head.created > now - tonumber(ARGV[4])
     or (ARGV[5] == '1' and name_of(id, thread) ~= '')
   if (is_lost or not stays) and not needed[id] then
-    old[#old + 1] = { id, head }
+    if left <= 0 then
+      more, onward = true, found[2]
+      break
+    end
+    old[#old + 1], left = { id, head }, left - span_count(head)
   end
 end
-local more = #looked == limit
 for _, id in ipairs(lost) do
   if needed[id] then
     -- It goes when the job has ended.
-  elseif #old < limit then
-    old[#old + 1] = { id, (head_to_free(id, thread)) }
+  elseif #old < limit and left > 0 then
+    local head = head_to_free(id, thread)
+    old[#old + 1], left = { id, head }, left - span_count(head)
   else
     more = true
   end
 end
 
 free_old(old, thread, ARGV[2], now)
-return { '+', #old, more and (looked[1] and looked[#looked][2] + 1 or tonumber(ARGV[6])) or -1 }
+return { '+', #old, more and onward or -1 }

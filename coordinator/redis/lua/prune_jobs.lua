@@ -7,13 +7,13 @@
 local start, limit, now = tonumber(ARGV[2]), tonumber(ARGV[3]), now_ms()
 local cutoff = now - tonumber(ARGV[1])
 local ids = redis.call('ZRANGE', P .. 'jobs', start, start + limit - 1)
-local ended, kept, budget = 0, 0, limit
+local ended, kept, budget, left = 0, 0, limit, MOST_SPANS
 
 -- Deletes a job, and its own thread, as far as the budget goes. Returns whether that was everything.
 local function drop(id, thread, name, own)
-  local freed, done = 0, budget > 0
+  local freed, done = 0, budget > 0 and left > 0
   if done and own then
-    freed, done = clear(thread, name, budget, now)
+    freed, done, left = clear(thread, name, budget, now, left)
   elseif done then
     drop_job(id, thread)
     forget_if_empty(thread, name)

@@ -124,7 +124,7 @@ for _, fan in ipairs(closing) do
     redis.call('ZREM', P .. 'closing', fan)
   end
 end
-local dropped, needed = {}, {}
+local dropped, needed, left = {}, {}, MOST_SPANS
 for _, id in ipairs(old) do
   local record, head = read_head(id)
   local known = record and redis.call('EXISTS', P .. 't:' .. head.thread) == 1
@@ -136,7 +136,8 @@ for _, id in ipairs(old) do
   elseif needed[head.thread][id] then
     -- An unended job would resume from it: look again in a minute.
     redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
-  else
+  elseif left > 0 then  -- or the next one frees it
+    left = left - span_count(head)
     forget_if_empty(head.thread, drop(id, head, now, dropped))
   end
 end

@@ -61,16 +61,20 @@ local function clear_places(thread, limit)
   return redis.call('EXISTS', P .. 'g:' .. thread) == 0
 end
 
--- Frees the oldest checkpoints of a thread. With the last one go its jobs and the thread itself. Returns how many
--- checkpoints were freed, and whether nothing is left.
-local function clear(thread, name, limit, now)
+-- Frees the oldest checkpoints of a thread, as far as they have no more than `left` spans. With the last one go its
+-- jobs and the thread itself. Returns how many checkpoints were freed, whether nothing is left, and how many spans of
+-- `left` are.
+local function clear(thread, name, limit, now, left)
   local old = {}
   for _, found in ipairs(oldest(thread, '-inf', '+inf', limit)) do
-    old[#old + 1] = { found[1], (head_to_free(found[1], thread)) }
+    if left > 0 then
+      local head = head_to_free(found[1], thread)
+      old[#old + 1], left = { found[1], head }, left - span_count(head)
+    end
   end
   free(old, thread, now)
   if redis.call('EXISTS', P .. 'o:' .. thread) == 1 or not clear_places(thread, limit) then
-    return #old, false
+    return #old, false, left
   end
   local own = own_job(thread, name)
   if own then
@@ -81,11 +85,11 @@ local function clear(thread, name, limit, now)
     drop_job(id, thread)
   end
   if redis.call('EXISTS', P .. 'y:' .. thread) == 1 then
-    return #old, false
+    return #old, false, left
   end
   if redis.call('EXISTS', P .. 't:' .. thread) == 1 then
     drop_thread(thread, name)
     emit(name, thread, 'batonpass.thread.deleted')
   end
-  return #old, true
+  return #old, true, left
 end
