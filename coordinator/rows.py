@@ -181,7 +181,7 @@ def place_from(text: str) -> Place:
 
 def unescaped(text: str) -> str:
     """The opposite of `escaped`."""
-    return text.replace("\1\1", "\0").replace("\1\2", "\1")
+    return text.replace("\1\1", "\0").replace("\1\2", "\1") if "\1" in text else text
 
 
 @dataclass(slots=True)

@@ -46,7 +46,9 @@ def page(records: Records, command: ListItems) -> ItemPage:
     path = space_path(command.prefix)
     rows = records.items(max(path, command.start), path + BEYOND, command.limit)
     more = rows[-1].name.path + BEHIND if len(rows) == command.limit else ""
-    return ItemPage(rows if command.indexed else [replace(row, index=b"") for row in rows], more, records.now)
+    return ItemPage(
+        rows if command.indexed else [replace(row, index=b"") if row.index else row for row in rows], more, records.now
+    )
 
 
 def spaces(records: Records, command: ListSpaces) -> SpacePage:
