@@ -88,9 +88,9 @@ class BatonpassSaver(SaverBase):
     - `ttl` is how long checkpoints are kept, in seconds or as a timedelta (None: no limit). Workers delete expired
       ones, and so do savers with a ttl when they put. Those of graphs with delta channels are kept (with a warning),
       because newer ones are made of them. What a thread had before its graph got delta channels still expires: run
-      such a thread once with durability "sync" or "async" before that. A subgraph that keeps its state from turn to turn
-      (`compile(checkpointer=True)`) has checkpoints of its own: it forgets if it does not run for so long, even though
-      its thread goes on.
+      such a thread once with durability "sync" or "async" before that. A subgraph that keeps its state from turn to
+      turn (`compile(checkpointer=True)`) has checkpoints of its own: it forgets if it does not run for so long, even
+      though its thread goes on.
     - `on_conflict="refuse"` raises `Conflict` in a run if another run has advanced its thread since it began. The work
       of its nodes in that superstep is lost (with durability "exit", of the whole run). "allow" keeps both, as other
       savers do: the later one wins, and the other's turn is no longer visible. To make runs wait for each other
