@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from ...contracts.codec import pack, try_pack
 from ...contracts.contract import Contract
 from ...contracts.upcasting import before_upcast
-from .ordering import in_order, json_of
+from .ordering import in_order, json_before, json_of
 from .stand_ins import held_by
 
 Form: TypeAlias = Callable[[BaseModel], Any]
@@ -41,7 +41,7 @@ def older_digests(arguments: object) -> tuple[bytes, ...]:
 
 
 def _older(arguments: object) -> Iterator[bytes]:
-    for form in (_as_stored, _as_written):
+    for form in (_as_stored, _as_written, _as_before):
         with suppress(Exception):  # some have no such form, so no record has it
             yield _digest(arguments, form)
 
@@ -101,3 +101,12 @@ def _as_stored(value: BaseModel) -> Any:
 def _as_written(value: BaseModel) -> str:
     older = before_upcast(value) if isinstance(value, Contract) else None
     return value.model_dump_json() if older is None else to_json(older).decode()
+
+
+def _as_before(value: BaseModel) -> Any:
+    with suppress(Exception):
+        return json_before(in_order(value, _rank))
+    with suppress(Exception):
+        value.model_dump_json(warnings=False)
+        return json_before(in_order(value, _rank, kept=True))
+    return _plain(held_by(value), _as_before)

@@ -7,14 +7,14 @@ The sets that these return, and those in values that nobody here looks into, are
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from .stand_ins import UNKNOWN, entries_of, stand_in
+from .stand_ins import UNKNOWN, Unordered, dump, entries_of
 
 _ATOMS = frozenset({str, int, float, bool, bytes, type(None)})
 Rank: TypeAlias = Callable[[object], Any]
@@ -37,15 +37,22 @@ def in_order(value: BaseModel, rank: Rank, *, kept: bool = False) -> BaseModel:
 def json_of(value: BaseModel, *, kept: bool = False) -> str:
     """A model's JSON, with the sets in order that its class makes of its values, or has made and `kept`."""
     text = value.model_dump_json(warnings=False)  # refuses circles
-    dumped = stand_in(value, from_json(text), kept=True) if kept else _dumped(value, text)
-    return to_json(_like(from_json(text), dumped)).decode() if _has_sets(dumped) else text
+    return _written_like(text, dump(value, kept=kept))
 
 
-def _dumped(value: BaseModel, text: str) -> Any:
+def json_before(value: BaseModel) -> str:
+    """The same as the release before wrote it: of sets of models it knew only what the class computes, and all lists in
+    that were in order, too."""
+    text, computed = value.model_dump_json(warnings=False), type(value).model_computed_fields
     try:
-        return BaseModel.model_dump(value, warnings=False)
-    except Exception:  # its own serializers may raise anything, and Python has no sets of dicts
-        return stand_in(value, from_json(text), kept=False)
+        dumped: Any = BaseModel.model_dump(value, warnings=False)
+    except Exception:
+        dumped = {name: UNKNOWN if name in computed else None for name in from_json(text)} if computed else None
+    return _written_like(text, dumped)
+
+
+def _written_like(text: str, dumped: Any) -> str:
+    return to_json(_like(from_json(text), dumped)).decode() if _has_sets(dumped) else text
 
 
 def _leading_to_sets(value: BaseModel) -> set[int]:
@@ -164,9 +171,9 @@ def _has_sets(dumped: object) -> bool:
     for held in left:  # to which others are added meanwhile
         if isinstance(held, dict):
             items: Collection[Any] = cast("dict[object, object]", held).values()
-        elif isinstance(held, list | tuple | deque | set | frozenset):
-            items = cast("Collection[Any]", held)
-            if isinstance(held, set | frozenset) and len(items) > 1:
+        elif isinstance(held, list | tuple | deque | set | frozenset | Unordered):
+            items = held.items if isinstance(held, Unordered) else cast("Collection[Any]", held)
+            if held is UNKNOWN or (isinstance(held, set | frozenset | Unordered) and len(items) > 1):
                 return True
         else:
             continue
@@ -180,13 +187,20 @@ def _like(written: Any, dumped: Any) -> Any:
         return written
     if isinstance(written, dict):
         entries = cast("dict[str, Any]", written)
-        same = isinstance(dumped, dict) and len(cast("dict[object, object]", dumped)) == len(entries)
-        beside = list(cast("dict[object, object]", dumped).values()) if same else [UNKNOWN] * len(entries)
-        return {key: _like(item, other) for (key, item), other in zip(entries.items(), beside, strict=True)}
+        return {name: _like(item, other) for name, item, other in _beside(entries, dumped)}
     if not isinstance(written, list):
         return written
     row = cast("list[object]", written)
-    if isinstance(dumped, list | tuple | deque) and len(cast("Sequence[Any]", dumped)) == len(row):
-        return [_like(item, other) for item, other in zip(row, cast("Sequence[Any]", dumped), strict=True)]
-    nested = dumped is UNKNOWN or not isinstance(dumped, set | frozenset) or any(map(_has_sets, _items(dumped)))
+    others: Any = dumped.items if isinstance(dumped, Unordered) else dumped
+    if isinstance(others, list | tuple | deque) and len(cast("Sequence[Any]", others)) == len(row):
+        made = [_like(item, other) for item, other in zip(row, cast("Sequence[Any]", others), strict=True)]
+        return sorted(made, key=to_json) if isinstance(dumped, Unordered) else made
+    nested = not isinstance(dumped, set | frozenset) or any(map(_has_sets, _items(dumped)))
     return sorted((_like(item, UNKNOWN) if nested else item for item in row), key=to_json)
+
+
+def _beside(written: Mapping[str, Any], dumped: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What was dumped for each name in JSON: the same in order, unless the class writes JSON with others."""
+    held = cast("dict[object, object]", dumped) if isinstance(dumped, dict) else {}
+    others = [*held.values()] if len(held) == len(written) else [held.get(name, UNKNOWN) for name in written]
+    return zip(written, written.values(), others, strict=True)

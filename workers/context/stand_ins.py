@@ -1,99 +1,231 @@
-"""Stand-ins for a model's dump where pydantic makes none, as of a set of models. They tell which lists of its JSON it
-holds as lists, so that their order counts."""
+"""Stand-ins for a model's dump where pydantic makes none: Python has no sets of dicts, so a class that makes sets of
+models can't be dumped but as JSON, which does not tell sets from lists, whose order counts.
+
+So the class's own serializer is built once more, and only what it makes of sets differs: `Unordered` in place of sets
+that Python can't have. All else (aliases, unions, recursion, serializers of users and of pydantic's own types) stays
+pydantic's work. Nothing is guessed from what a class looks like.
+
+What can't be known is `UNKNOWN`, in place of the field that holds it, and any list in it may be a set: what serializers
+make of such sets if they look into them, and those in a value that is not of its field's type. Nobody can know what
+lists a class has made of its own sets before pydantic sees them, or what sets are made only for JSON (`when_used`).
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
-from typing import Any, Final, cast
+from functools import lru_cache, partial
+from typing import Any, Final, NoReturn, cast
 
 from pydantic import BaseModel
+from pydantic_core import PydanticSerializationUnexpectedValue, SchemaSerializer
+from pydantic_core.core_schema import (
+    any_schema,
+    list_schema,
+    plain_serializer_function_ser_schema,
+    wrap_serializer_function_ser_schema,
+)
 
 from ...contracts.builtin_types import class_of
 
-UNKNOWN: Final = frozenset({0, 1})
+
+class Unordered:
+    """A set of what has no hash. A class's serializers must not look into it: what they make of it may be a list."""
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        self.items = list(items)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise TypeError("unhashable: this stands for a set that Python can't have")
+
+    __iter__ = __len__ = __getitem__ = __contains__ = __bool__ = _refuse
+
+
+UNKNOWN: Final = Unordered()
 """In place of what can't be dumped: any list in it may be a set."""
+_PARTS: Final = {
+    *("schema", "items_schema", "keys_schema", "values_schema", "extras_schema", "return_schema"),
+    *("strict_schema", "lax_schema", "json_schema", "python_schema", "steps", "definitions"),
+    *("fields", "computed_fields", "choices"),
+}
+"""What other schemas are in a schema."""
+_OPTIONS: Final = {
+    *("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none", "exclude_computed_fields"),
+    *("by_alias", "context", "round_trip"),
+}
+_FIELDS: Final = frozenset({"model-field", "dataclass-field", "typed-dict-field"})
+_LOOSE: Final = frozenset({"any", "call", "is-instance", "function-plain"})
+_ATOMS: Final = frozenset({"str", "int", "float", "bool", "bytes"})
 
 
-def stand_in(held: Any, written: Any, *, kept: bool) -> Any:
-    """What may stand in for a dump: the lists that are held where JSON has lists, and `UNKNOWN` for what
-    serializers make, or have made of sets and `kept`."""
-    if not isinstance(written, dict | list):
-        return None
-    kind: Any = class_of(held)
-    if isinstance(held, list | tuple | deque) and isinstance(written, list):
-        row, items = cast("Sequence[object]", held), cast("list[object]", written)
-        if len(row) != len(items):
-            return UNKNOWN
-        return [stand_in(part, item, kept=kept) for part, item in zip(row, items, strict=True)]
-    if not isinstance(written, dict) or (own := _written_by(kind)) is None:
-        return UNKNOWN
-    entries, parts = cast("dict[str, object]", written), _parts(held, kept=kept)
-    if isinstance(held, dict) and len(parts) == len(entries):  # JSON has other names if the keys are no texts
-        parts = dict(zip(entries, parts.values(), strict=True))
-    known = parts.keys() - own
-    return {
-        name: stand_in(parts[name], item, kept=kept) if name in known else UNKNOWN for name, item in entries.items()
-    }
+def dump(value: BaseModel, *, kept: bool = False) -> Any:
+    """What a model's JSON was made of."""
+    options = _options(value)
+    with suppress(Exception):  # its own serializers may raise anything, and Python has no sets of dicts
+        if not kept:
+            return BaseModel.model_dump(value, warnings=False, **options)
+    return _stand_in(value, kept=kept, **options)
 
 
-def _parts(held: Any, *, kept: bool) -> Mapping[Any, Any]:
-    """What is in a value, by its names in JSON."""
-    if not isinstance(held, BaseModel):
-        return entries_of(held)
-    kind = type(held)
-    parts = held_by(held)
-    for name in () if kept else kind.model_computed_fields:
-        with suppress(Exception):  # it may be made only of what a model had when it was written
-            parts[name] = getattr(held, name)
-    if not kind.model_config.get("serialize_by_alias"):
-        return parts
-    infos: Mapping[str, Any] = {**kind.model_fields, **kind.model_computed_fields}
-    aliases = {name: getattr(info, "serialization_alias", None) or info.alias for name, info in infos.items()}
-    return {aliases.get(name) or name: part for name, part in parts.items()}
+def _options(value: BaseModel) -> dict[str, Any]:
+    """With which options a class writes its JSON, if it does that in its own way."""
+    if type(value).model_dump_json is BaseModel.model_dump_json:
+        return {}
+    noting = _Noting(value.__pydantic_serializer__)
+    with suppress(Exception):
+        made = value.model_copy()
+        vars(made)["__pydantic_serializer__"] = noting
+        made.model_dump_json(warnings=False)
+    return {name: option for name, option in noting.options.items() if name in _OPTIONS}
+
+
+class _Noting:
+    """A serializer that notes its options."""
+
+    def __init__(self, serializer: SchemaSerializer) -> None:
+        self._serializer = serializer
+        self.options: dict[str, Any] = {}
+
+    def to_json(self, value: Any, **options: Any) -> bytes:
+        self.options = options
+        return self._serializer.to_json(value, **options)
+
+
+def _stand_in(value: Any, *, kept: bool, **options: Any) -> Any:
+    """What a model or dataclass would be dumped as. `kept`: its class has made lists of its sets before."""
+    kind: Any = class_of(value)
+    try:
+        return _serializer(kind, kept).to_python(value, warnings=False, **options)
+    except Exception as error:  # its own serializers may raise anything
+        return _of_failed(error)
+
+
+def _of_failed(error: Exception) -> Any:
+    """Serializers that can't write but JSON make lists as a rule, whose order has always counted."""
+    told = str(error)
+    return None if "Error calling function" in told and "unhashable" not in told else UNKNOWN
 
 
 @lru_cache(maxsize=256)
-def _written_by(kind: Hashable) -> frozenset[str] | None:
-    """The names in JSON of a class's fields that have serializers. None if the class has one of its own."""
-    schema: Any = getattr(kind, "__pydantic_core_schema__", {})
-    while schema.get("type") != "model-fields" and isinstance(schema.get("schema"), dict):
-        if _is_function(schema):
-            return None
-        schema = schema["schema"]
-    fields: Mapping[str, Any] = schema.get("fields", {}) if schema.get("type") == "model-fields" else {}
-    if not fields and _has_function(schema):
-        return None
-    computed = {each["property_name"]: each for each in schema.get("computed_fields", ())}
-    each_one = {**fields, **computed}.items()
-    return frozenset(
-        name
-        for key, each in each_one
-        if _has_function(each)
-        for name in (key, each.get("serialization_alias") or each.get("alias") or key)
-    )
+def _serializer(kind: Hashable, kept: bool) -> SchemaSerializer:
+    return SchemaSerializer(_Opening(kept=kept).schema(cast("Any", kind).__pydantic_core_schema__))
 
 
-def _is_function(schema: Mapping[str, Any]) -> bool:
-    serialization: Any = schema.get("serialization") or {}
-    return str(serialization.get("type", "")).startswith("function-")
+class _Exactly(type):
+    """Makes what is in a schema in place of a class: pydantic would take the serializer that the class has."""
+
+    of: Any
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return class_of(instance) is cls.of
 
 
-def _has_function(schema: Any) -> bool:
-    """Whether a serializer writes any of a field. What is in other models is looked at there."""
-    left: list[Any] = [schema]
-    for each in left:  # to which others are added meanwhile
-        if isinstance(each, dict):
-            shape = cast("dict[str, Any]", each)
-            if _is_function(shape):
-                return True
-            left += [] if shape.get("type") in ("model", "dataclass") else shape.values()
-        elif isinstance(each, list | tuple):
-            left += cast("Sequence[Any]", each)
-    return False
+class _Opening:
+    """Makes schemas whose serializers tell of each set."""
+
+    def __init__(self, *, kept: bool) -> None:
+        self._any: Any = plain_serializer_function_ser_schema(partial(_undeclared, kept=kept))
+        self._kept = kept
+
+    def schema(self, given: Any) -> Any:
+        if isinstance(given, tuple):  # one of a union, with its name
+            return tuple(self.schema(each) for each in cast("Sequence[Any]", given))
+        if isinstance(given, list):
+            return [self.schema(each) for each in cast("Sequence[Any]", given)]
+        if not isinstance(given, dict):
+            return given
+        known = cast("dict[str, Any]", given)
+        if not isinstance(known.get("type"), str):  # schemas by users' names
+            return {name: self.schema(each) for name, each in known.items()}
+        if "serialization" in known:
+            return {**known, "serialization": self._written(known)}
+        made = {key: self.schema(each) if key in _PARTS else each for key, each in known.items()}
+        return self._open(made["type"], made)
+
+    def _written(self, known: dict[str, Any]) -> Any:
+        """How a serializer writes what the schema tells of."""
+        how = cast("dict[str, Any]", known["serialization"])
+        if how["type"] == "any":
+            return self._any
+        if not how["type"].startswith("function-"):
+            return how
+        inner = how.get("schema") or {key: each for key, each in known.items() if key != "serialization"}
+        returned = how.get("return_schema") or any_schema()
+        return {**how, "schema": self.schema(inner), "return_schema": self.schema(returned)}
+
+    def _open(self, kind: str, made: dict[str, Any]) -> dict[str, Any]:
+        if kind in _LOOSE:
+            made["serialization"] = self._any
+        elif kind in ("set", "frozenset", "tuple"):
+            inner: Any = made.copy() if kind == "tuple" else list_schema(made.get("items_schema"))
+            made["serialization"] = wrap_serializer_function_ser_schema(partial(_row, kept=self._kept), schema=inner)
+        elif kind in ("model", "dataclass"):
+            made["cls"] = _Exactly("Exactly", (), {"of": made["cls"]})
+            inner = made["schema"]
+            if inner["type"] == "model-fields" and made.get("config", {}).get("extra_fields_behavior") == "allow":
+                inner["extra_behavior"] = "allow"
+                inner.setdefault("extras_schema", any_schema(serialization=self._any))
+        elif kind in _FIELDS:
+            made["schema"] = _apart(made["schema"])
+        elif kind == "computed-field":
+            made["return_schema"] = any_schema(serialization=_KEPT) if self._kept else _apart(made["return_schema"])
+        return made
+
+
+def _apart(schema: dict[str, Any]) -> dict[str, Any]:
+    """A field's schema, so that only the field is unknown if it can't be dumped."""
+    if schema["type"] in _ATOMS and "serialization" not in schema:
+        return schema
+    if schema["type"] == "default" and "serialization" not in schema:  # it tells what the default is
+        return {**schema, "schema": _apart(schema["schema"])}
+    inner: Any = schema
+    apart: Any = any_schema(serialization=wrap_serializer_function_ser_schema(_part, schema=inner))
+    return cast("dict[str, Any]", apart)
+
+
+def _part(held: Any, written: Callable[[Any], Any]) -> Any:
+    try:
+        return written(held)
+    except PydanticSerializationUnexpectedValue:  # it is another one of a union
+        raise
+    except Exception as error:
+        return _of_failed(error)
+
+
+def _row(held: Any, written: Callable[[Any], Any], *, kept: bool) -> Any:
+    if isinstance(held, list):  # in place of a set or tuple, which pydantic writes as undeclared
+        return _undeclared(held, kept=kept)
+    if not isinstance(held, set | frozenset):
+        return written(held)
+    return _set_of(written([*cast("Set[object]", held)]))
+
+
+def _set_of(items: Sequence[Any]) -> Any:
+    try:
+        return frozenset(items)
+    except TypeError:
+        return Unordered(items)
+
+
+def _undeclared(held: Any, *, kept: bool) -> Any:
+    """A value whose type nobody has declared is written by that which it has."""
+    with suppress(Exception):
+        if not kept:
+            return _ANY.to_python(held, warnings=False)
+    if isinstance(held, list | tuple):
+        return [_undeclared(item, kept=kept) for item in cast("Sequence[object]", held)]
+    if isinstance(held, set | frozenset):
+        return _set_of([_undeclared(item, kept=kept) for item in cast("Set[object]", held)])
+    if hasattr(class_of(held), "__pydantic_core_schema__"):
+        return _stand_in(held, kept=kept)
+    if entries := entries_of(held):
+        return {name: _undeclared(item, kept=kept) for name, item in entries.items()}
+    return held if kept else UNKNOWN
+
+
+_ANY = SchemaSerializer(any_schema())
+_KEPT = plain_serializer_function_ser_schema(lambda _: UNKNOWN)
 
 
 def held_by(value: BaseModel) -> dict[str, Any]:
