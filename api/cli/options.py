@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from math import inf, isfinite
@@ -124,8 +125,23 @@ def assignment(text: str, quoted: str = "'\"hi\"'") -> tuple[str, Any]:
     try:
         return name, read_json(value)
     except ValueError as error:
-        why = f"is not JSON ({error}); a text needs quotes, e.g. {name}={quoted}"
+        if (keyed := _keyed(text, name)) is not None:
+            return keyed
+        known = text.rpartition("=")[0] if ":" in name else name
+        why = f"is not JSON ({error}); a text needs quotes, e.g. {known}={quoted}"
         raise BadSetup(f"{text!r}: the part after = {why}") from None
+
+
+def _keyed(text: str, name: str) -> tuple[str, Any] | None:
+    """The same if the name is a step's or an effect's with its own key, as `effect:a=b`, which may have any signs. Not
+    of other names: `url=http://x?y=1`, whose quotes are missing, would be a value under a new name."""
+    if ":" not in name:
+        return None
+    at = len(name)
+    while (at := text.find("=", at + 1)) != -1:
+        with suppress(ValueError):
+            return text[:at], read_json(text[at + 1 :])
+    return None
 
 
 def header(text: str) -> tuple[str, str]:
