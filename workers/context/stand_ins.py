@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 from typing import Any, Final, NoReturn, cast
 
 from pydantic import BaseModel
-from pydantic_core import PydanticSerializationUnexpectedValue, SchemaSerializer
+from pydantic_core import PydanticOmit, PydanticSerializationUnexpectedValue, SchemaSerializer
 from pydantic_core.core_schema import (
     any_schema,
     list_schema,
@@ -97,14 +97,8 @@ def _stand_in(value: Any, *, kept: bool, **options: Any) -> Any:
     kind: Any = class_of(value)
     try:
         return _serializer(kind, kept).to_python(value, warnings=False, **options)
-    except Exception as error:  # its own serializers may raise anything
-        return _of_failed(error)
-
-
-def _of_failed(error: Exception) -> Any:
-    """Serializers that can't write but JSON make lists as a rule, whose order has always counted."""
-    told = str(error)
-    return None if "Error calling function" in told and "unhashable" not in told else UNKNOWN
+    except Exception:  # its own serializers may raise anything
+        return UNKNOWN
 
 
 @lru_cache(maxsize=256)
@@ -150,9 +144,14 @@ class _Opening:
             return self._any
         if not how["type"].startswith("function-"):
             return how
+        at, wraps = int(how.get("is_field_serializer", False)), how["type"] == "function-wrap"
         inner = how.get("schema") or {key: each for key, each in known.items() if key != "serialization"}
-        returned = how.get("return_schema") or any_schema()
-        return {**how, "schema": self.schema(inner), "return_schema": self.schema(returned)}
+        return {
+            **how,
+            "function": partial(_theirs, how["function"], at, wraps, self._kept),
+            "schema": self.schema(inner),
+            "return_schema": self.schema(how.get("return_schema") or any_schema()),
+        }
 
     def _open(self, kind: str, made: dict[str, Any]) -> dict[str, Any]:
         if kind in _LOOSE:
@@ -189,8 +188,20 @@ def _part(held: Any, written: Callable[[Any], Any]) -> Any:
         return written(held)
     except PydanticSerializationUnexpectedValue:  # it is another one of a union
         raise
+    except Exception:
+        return UNKNOWN
+
+
+def _theirs(function: Callable[..., Any], at: int, wraps: bool, kept: bool, *given: Any) -> Any:
+    """What a serializer makes of a value. One that can't write but JSON makes no sets: it counts as what it gets."""
+    try:
+        return function(*given)
+    except (PydanticOmit, PydanticSerializationUnexpectedValue):
+        raise
     except Exception as error:
-        return _of_failed(error)
+        if "unhashable" in str(error):
+            raise
+        return given[at + 1](given[at]) if wraps else _undeclared(given[at], kept=kept)
 
 
 def _row(held: Any, written: Callable[[Any], Any], *, kept: bool) -> Any:
