@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from typing_extensions import TypeIs
 
 from ..contracts.agent import Agent
-from ..contracts.arity import takes
+from ..contracts.arity import takes_context
 from ..contracts.contract import Contract, contract_ref, convert
 from ..contracts.errors import (
     Ambiguous,
@@ -83,7 +83,7 @@ def _addressed(agent: Agent[Any], outcome: Contract | Handoff[Any]) -> Contract 
 
 
 def _called(fn: Callable[..., Any], value: Any, context: Any) -> Any:
-    return fn(value, context) if takes(fn, 2) else fn(value)
+    return fn(value, context) if takes_context(fn, 1) else fn(value)
 
 
 def is_outcome(value: object) -> TypeIs[Contract | Handoff[Any]]:

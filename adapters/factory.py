@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
 from ..contracts.agent import Agent
-from ..contracts.arity import signature
+from ..contracts.arity import takes_context as with_context
 from .borders import settle
 
 
@@ -30,5 +29,4 @@ async def built(agent: Agent[Any], context: Any) -> AsyncGenerator[Any]:
 
 def takes_context(agent: Agent[Any]) -> bool:
     """Whether the factory takes `ctx`, so that what it makes may differ from job to job."""
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(parameter.kind in positional for parameter in signature(agent.fn).parameters.values())
+    return with_context(agent.fn, 0)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .arity import signature, takes
+from .arity import signature, takes_context
 
 _PASSED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _NAMES = ("Context", "SyncContext")
@@ -22,7 +22,7 @@ def annotated_context(fn: Callable[..., Any]) -> str | None:
     if not (inspect.isfunction(plain) or inspect.ismethod(plain)) or hasattr(plain, "__wrapped__"):
         return None
     passed = [each for each in signature(fn).parameters.values() if each.kind in _PASSED]
-    if len(passed) < 2 or not takes(fn, 2):
+    if len(passed) < 2 or not takes_context(fn, 1):
         return None
     said = passed[1].annotation
     if not isinstance(said, str):

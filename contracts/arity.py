@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
 
 def signature(fn: Callable[..., Any]) -> inspect.Signature:
     """A function's signature. Its annotations may name what only type checkers see: since Python 3.14 that is no error
@@ -29,6 +31,22 @@ def takes(fn: Callable[..., Any], number: int) -> bool:
     except TypeError:
         return False
     return True
+
+
+def takes_context(fn: Callable[..., Any], place: int) -> bool:
+    """Whether a function that has so many parameters of its own before takes the context behind them. A parameter with
+    a default is the user's (`depth=3`), unless it is named or annotated as one."""
+    if not takes(fn, place + 1):
+        return False
+    try:
+        found = [each for each in signature(fn).parameters.values() if each.kind in _POSITIONAL]
+    except ValueError:
+        return True
+    if len(found) <= place:  # *args: a decorator's, around a function that may take it
+        return place > 0
+    meant = found[place]
+    said = getattr(meant.annotation, "__name__", str(meant.annotation))
+    return meant.default is meant.empty or meant.name in ("ctx", "context") or "Context" in said
 
 
 def is_async(fn: Callable[..., Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ..adapters.borders import is_outcome
 from ..contracts.agent import Agent
-from ..contracts.arity import is_async, takes
+from ..contracts.arity import is_async, takes_context
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
 from ..contracts.outcome import Asleep, FannedOut, Finished, Outcome, Suspended
@@ -67,19 +67,19 @@ def pause_of(error: BaseException) -> Pause | None:
 @lru_cache
 def _form(agent: Agent[Any]) -> tuple[bool, bool]:
     """Whether the function takes the context, and whether it is async."""
-    return takes(agent.fn, 2), is_async(agent.fn)
+    return takes_context(agent.fn, 1), is_async(agent.fn)
 
 
 def _call(agent: Agent[Any], payload: Contract, session: LeaseSession, ctx: Context) -> Awaitable[Any]:
-    fn, (takes_context, is_async) = agent.fn, _form(agent)
-    if is_async:
+    fn, (with_context, awaited) = agent.fn, _form(agent)
+    if awaited:
         session.home = place()
-        called: Awaitable[Any] = fn(payload, ctx) if takes_context else fn(payload)
+        called: Awaitable[Any] = fn(payload, ctx) if with_context else fn(payload)
         return called
 
     def call() -> Any:
         session.home = place()
-        result = fn(payload, ctx.sync) if takes_context else fn(payload)
+        result = fn(payload, ctx.sync) if with_context else fn(payload)
         if inspect.iscoroutine(result):
             result.close()
             raise ContractViolation(

@@ -1,0 +1,66 @@
+"""Which functions get the context: those that take it, and none whose parameter is meant for something else."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.arity import takes_context
+
+PAYLOAD: dict[str, Callable[..., Any]] = {
+    "must be given": lambda payload, what: None,
+    "named": lambda payload, ctx=None: None,
+    "of a decorator": lambda *args: None,
+    "and more": lambda payload, ctx, *more, depth=3: None,
+}
+WITHOUT: dict[str, Callable[..., Any]] = {
+    "the payload alone": lambda payload: None,
+    "a default": lambda payload, depth=3: None,
+    "of a partial": functools.partial(lambda payload, model: None, model="m"),
+    "by name alone": lambda payload, *, ctx=None: None,
+    "of a builtin": dict,
+}
+
+
+def annotated(payload: Any, where: bp.Context | None = None) -> None: ...
+
+
+@pytest.mark.parametrize("fn", [*PAYLOAD.values(), annotated], ids=[*PAYLOAD, "annotated"])
+def test_it_is_given(fn: Callable[..., Any]) -> None:
+    assert takes_context(fn, 1)
+
+
+@pytest.mark.parametrize("fn", WITHOUT.values(), ids=WITHOUT)
+def test_it_is_not_given(fn: Callable[..., Any]) -> None:
+    assert not takes_context(fn, 1)
+
+
+@pytest.mark.parametrize(
+    ("fn", "gets"),
+    [
+        (lambda: None, False),
+        (lambda ctx: None, True),
+        (lambda ctx=None: None, True),
+        (lambda model="small": None, False),
+        (lambda model="small", ctx=None: None, False),
+        (lambda *args: None, False),
+    ],
+)
+def test_factories(fn: Callable[..., Any], gets: bool) -> None:
+    assert takes_context(fn, 0) is gets
+
+
+async def test_a_default_stays() -> None:
+    app = bp.App("desk")
+
+    @app.agent("a", accepts=bp.State, returns=bp.State)
+    def a(state: bp.State, depth: int = 3) -> bp.State:
+        return bp.State(depth=depth)
+
+    async with bp.connect("memory://", app=app) as coordinator, app.worker(coordinator):
+        job = await coordinator.submit("a", bp.State(), returns=bp.State)
+        assert dict(await job.result(timeout=30)) == {"depth": 3}
