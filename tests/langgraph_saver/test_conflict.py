@@ -112,6 +112,29 @@ def test_a_run_from_the_past_may_branch(side: str, saver: BatonpassSaver, thread
     assert "two" not in texts(runner)
 
 
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_run_from_the_latest_may_not_with_what_is_left_of_an_older_config(
+    side: str, saver: BatonpassSaver, thread: str
+) -> None:
+    """As a client has it that shows an old checkpoint, and then goes on without its id."""
+    other = Runner(chat(saver), thread, "sync")
+    other.run(say("long ago"))
+
+    def overtake() -> None:
+        wait_until(lambda: other.state().next == ("answer",))  # the slower run's input is there
+        other.run(say("quicker"))
+
+    graph = meanwhile(saver, overtake)
+    shown = graph.get_state(graph.get_state({"configurable": {"thread_id": thread}}).config).config["configurable"]
+    rest = {name: told for name, told in shown.items() if name != "checkpoint_id"}
+    with pytest.raises(bp.Conflict):
+        if side == "sync":
+            graph.invoke(say("slower"), {"configurable": rest})
+        else:
+            asyncio.run(graph.ainvoke(say("slower"), {"configurable": rest}))
+    assert "quicker" in texts(other)
+
+
 def test_an_update_by_hand_may_branch_and_refuses_the_run_that_it_overtakes(saver: BatonpassSaver, thread: str) -> None:
     other = Runner(chat(saver), thread, "sync")
     other.run(say("long ago"))

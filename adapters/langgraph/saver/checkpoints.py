@@ -247,6 +247,14 @@ class Checkpoints:
         self.recent.put(spot, Known(row.id, lambda: opened.base, size, held_of(checkpoint, found.opened.roots[NATIVE])))
 
 
+def begun_from(names: Mapping[str, Any], found: CheckpointTuple | None) -> CheckpointTuple | None:
+    """A checkpoint for a run that was called with these names. They may be left of `get_state(config).config`, whose
+    run may branch: this one, which begins from the latest, may not. (LangGraph takes our names over those.)"""
+    if found is not None and names.get(BRANCHES) and not names.get("checkpoint_id"):
+        found.config.setdefault("configurable", {})[BRANCHES] = False
+    return found
+
+
 def read_tuple(
     wrapper: Wrapper, thread: str, found: Found, *, branches: bool = False, reading: Reading | None = None
 ) -> CheckpointTuple:

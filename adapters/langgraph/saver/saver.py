@@ -35,7 +35,7 @@ from ..serde.allowlist import types_of
 from ..serde.wrapper import Wrapper
 from .base import SaverBase
 from .batching import Batch, Batching
-from .checkpoints import BRANCHES, Checkpoints
+from .checkpoints import BRANCHES, Checkpoints, begun_from
 from .listing import Listing
 from .owning import Owning, note_owner
 
@@ -283,7 +283,7 @@ class BatonpassSaver(SaverBase):
         """The checkpoint named by the config, or the latest if it has no checkpoint_id. None if there is none."""
         names, spot = _named(config)
         note_owner(self._shared, spot[0], names)
-        return self._drive(self._shared.get(self._current_wrapper, *spot))
+        return begun_from(names, self._drive(self._shared.get(self._current_wrapper, *spot)))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple` for async code.
@@ -295,7 +295,7 @@ class BatonpassSaver(SaverBase):
         note_owner(self._shared, spot[0], names)
         if not spot[2]:
             await self._calm(spot, _LAST_TURNS)
-        return await self._adrive(self._shared.get(self._current_wrapper, *spot))
+        return begun_from(names, await self._adrive(self._shared.get(self._current_wrapper, *spot)))
 
     def list(
         self,
