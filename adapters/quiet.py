@@ -1,4 +1,4 @@
-"""Quiet: what CrewAI and its libraries find in the environment when they are imported."""
+"""Quiet: what CrewAI and its libraries find in the environment, so that they don't call home."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-# Without these, CrewAI calls home, in a thread of its own, waits seconds for it where there is no network, and asks at
-# the terminal whether it may.
-_QUIET = {
-    "CREWAI_DISABLE_TELEMETRY": "true",
+# As it is imported, CrewAI starts a thread that calls home.
+_TELEMETRY = ("CREWAI_DISABLE_TELEMETRY", "true")
+# Without these, it waits seconds for it where there is no network, and asks at the terminal whether it may.
+_QUIET = dict([_TELEMETRY]) | {
     "CREWAI_TRACING_ENABLED": "false",
     "CREWAI_DISABLE_VERSION_CHECK": "true",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -19,20 +19,24 @@ _QUIET = {
 
 
 def keep_quiet() -> None:
-    """Set what the user has not set, before CrewAI is imported. A `.env` file counts too: CrewAI loads one, or the app
-    does, and that would leave alone what is set."""
+    """Set what the user has not set, before a crew runs."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+
+
+def no_thread_at_import() -> None:
+    """The same for what would be too late then, before the app imports CrewAI. A `.env` file counts as the user's
+    setting too: CrewAI loads one, or the app does, and that leaves alone what is set."""
     found = find_spec("crewai")
     if found is None or found.origin is None:
         return
-    set_in_files = set[str]()
     for file in _files(Path(found.origin)):
         from dotenv import dotenv_values  # which comes with CrewAI
 
         with suppress(OSError, UnicodeError):  # whoever loads it tells
-            set_in_files |= set(dotenv_values(file, interpolate=False))
-    for name, value in _QUIET.items():
-        if name not in set_in_files:
-            os.environ.setdefault(name, value)
+            if _TELEMETRY[0] in dotenv_values(file, interpolate=False):
+                return
+    os.environ.setdefault(*_TELEMETRY)
 
 
 def _files(crewai: Path) -> Iterator[Path]:

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ..adapters.quiet import keep_quiet
+from ..adapters.quiet import no_thread_at_import
 from ..contracts.app import App
 from ..contracts.errors import BadSetup
 
@@ -25,7 +25,7 @@ def find_app(name: str) -> App:
         raise BadSetup(f"{name!r} names a file: write the module as Python imports it, {meant}:{attribute or 'app'}")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    keep_quiet()
+    no_thread_at_import()
     try:
         with _few_collections():
             module = importlib.import_module(module_name)

@@ -11,6 +11,9 @@ from .brood import cancel_left, make_staged
 from .checkpoints import drop, forget, step
 from .jobs import close, emit, enqueue, fail_late, free_slot, go_ahead, let_out, store, take_back
 
+# In ms: at once, but not as what is due, such as a lease.
+_SOON = 1
+
 
 def reap(records: Records, command: Reap) -> Reaped:
     """Take back what dead workers held, and make ready what has come due."""
@@ -32,22 +35,25 @@ def reap(records: Records, command: Reap) -> Reaped:
         moved += let_out(records, lane)
     moved += make_staged(records, opening, command.limit)
     cancel_left(records, closing, command.limit)
-    _drop_expired(records, command.limit)
+    more = _drop_expired(records, command.limit)
     for name in records.expired_items(command.limit):
         records.drop_item(name)
     records.drop_old_streams(command.limit)
     records.drop_old_starts(command.limit)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
-    return Reaped(moved, due_in(records))
+    due = due_in(records)
+    return Reaped(moved, _SOON if more and due else due)
 
 
-def _drop_expired(records: Records, limit: int) -> None:
-    """Free checkpoints whose time is over. A thread goes with its last one."""
-    rows = step(records.expired_checkpoints(limit)).rows
+def _drop_expired(records: Records, limit: int) -> bool:
+    """Free checkpoints whose time is over. A thread goes with its last one. Returns whether some are left, because they
+    have too many spans for one command."""
+    rows, _, onward = step(records.expired_checkpoints(limit))
     drop(records, rows)
     for thread in {row.thread for row in rows}:
         forget(records, thread)
+    return onward is not None
 
 
 def _take_back(records: Records, row: JobRow) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.quiet import keep_quiet
+from batonpass.adapters.quiet import keep_quiet, no_thread_at_import
 from batonpass.workers.finding import find_app
 
 pytestmark = pytest.mark.capability("crewai")
@@ -43,6 +43,7 @@ def test_before_the_app_is_imported(here: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_what_the_user_has_set_stays(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TELEMETRY, "false")
+    no_thread_at_import()
     keep_quiet()
     assert os.environ[TELEMETRY] == "false"
     assert os.environ[TRACING] == "false"
@@ -50,13 +51,18 @@ def test_what_the_user_has_set_stays(here: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("folder", [".", ".."])
 def test_what_a_file_will_set_is_left_to_it(here: Path, folder: str) -> None:
-    (here / folder / ".env").write_text(f"{TRACING}=true\nOPENAI_API_KEY=$NOT_READ\n")
-    keep_quiet()
-    assert TRACING not in os.environ
+    (here / folder / ".env").write_text(f"{TELEMETRY}=false\nOPENAI_API_KEY=$NOT_READ\n")
+    no_thread_at_import()
+    assert TELEMETRY not in os.environ
+
+
+def test_what_the_app_may_still_set_is_left_to_it() -> None:
+    no_thread_at_import()
     assert os.environ[TELEMETRY] == "true"
+    assert TRACING not in os.environ
 
 
 def test_a_file_that_can_not_be_read(here: Path) -> None:
     (here / ".env").write_bytes(b"\xff\xfe\x00")
-    keep_quiet()
+    no_thread_at_import()
     assert os.environ[TELEMETRY] == "true"

@@ -124,7 +124,7 @@ for _, fan in ipairs(closing) do
     redis.call('ZREM', P .. 'closing', fan)
   end
 end
-local dropped, needed, left = {}, {}, MOST_SPANS
+local dropped, needed, left, more = {}, {}, MOST_SPANS, false
 for _, id in ipairs(old) do
   local record, head = read_head(id)
   local known = record and redis.call('EXISTS', P .. 't:' .. head.thread) == 1
@@ -136,7 +136,9 @@ for _, id in ipairs(old) do
   elseif needed[head.thread][id] then
     -- An unended job would resume from it: look again in a minute.
     redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
-  elseif left > 0 then  -- or the next one frees it
+  elseif left <= 0 then
+    more = true
+  else
     left = left - span_count(head)
     forget_if_empty(head.thread, drop(id, head, now, dropped))
   end
@@ -157,4 +159,8 @@ local moved = #late + #filled + parked
 for _, queue in ipairs(joined) do
   filled[#filled + 1] = queue
 end
-return { '+', moved, due_in(now), unpack(filled) }
+local due = due_in(now)
+if more and due ~= 0 then
+  due = 1  -- at once, but not as what is due, such as a lease
+end
+return { '+', moved, due, unpack(filled) }
