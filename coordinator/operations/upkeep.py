@@ -42,8 +42,8 @@ def reap(records: Records, command: Reap) -> Reaped:
     records.drop_old_starts(command.limit)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
-    due = due_in(records)
-    return Reaped(moved, _SOON if more and due else due)
+    next_due = due_in(records)
+    return Reaped(moved, _SOON if more and next_due else next_due)
 
 
 def _drop_expired(records: Records, limit: int) -> bool:
