@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -140,6 +141,15 @@ def test_it_is_not_made_where_the_app_has_threads(seeded: Start) -> None:
     worker.run_one()
     assert "children are spawned, not forked" in worker.said()
     assert worker.did("imported")[0] == worker.process.pid
+    worker.stop()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
+def test_it_is_not_made_where_its_end_would_not_be_heard(seeded: Start, number: int) -> None:
+    """By an old kernel, or in a container that forbids it. (asyncio has its own way then, for a process it starts.)"""
+    worker = seeded(more=f"def refuse(*_):\n    raise OSError({number}, 'no')\nos.pidfd_open = refuse").serves()
+    child = worker.run_one()
+    assert worker.did("imported") == [worker.process.pid, parent_of(child)]
     worker.stop()
 
 

@@ -32,7 +32,7 @@ _log = logging.getLogger("batonpass.worker")
 def planted(setup: Setup, app: App) -> Generator[Seed | None]:
     """A block with a seed. It ends with the block. None where this process can't be forked, or could not be told of the
     seed's end. `MissingExtra` if a framework is not installed."""
-    seed = _plant(setup, app) if sys.platform == "linux" and hasattr(os, "pidfd_open") else None
+    seed = _plant(setup, app) if _hears_ends() else None
     try:
         yield seed
     finally:
@@ -42,6 +42,17 @@ def planted(setup: Setup, app: App) -> Generator[Seed | None]:
                 if os.waitpid(seed.pid, os.WNOHANG) == (0, 0):
                     os.kill(seed.pid, signal.SIGKILL)
                     os.waitpid(seed.pid, 0)
+
+
+def _hears_ends() -> bool:
+    """Whether the system tells of the end of a process that was forked. Linux does from 5.3 on, if it is allowed."""
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        return False
+    return True
 
 
 def _plant(setup: Setup, app: App) -> Seed | None:

@@ -32,8 +32,8 @@ class Frame(TypedDict):
     - `before` is set after an edit, until the graph goes on: see edits.py.
     - `edited` is set while the tasks of an edited superstep run.
     - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
-      breakpoint. `by_id` is true if the answer names them: there are several, or this one is what is left of several.
-      `shown` has, for each interrupt, the tasks that show it, and how many answers each had used by then.
+      breakpoint. `by_id` has the same ids if the answer names them: there are several, or this one is what is left of
+      several. `shown` has, for each interrupt, the tasks that show it, and how many answers each had used by then.
     - `passed` is set if the graph has handed its job off here: the interrupt that waits for the job to come back.
       `waiting` are the journal's records at that point, `recorded` are the steps and effects of the nodes that
       run again then.
@@ -57,7 +57,7 @@ class Frame(TypedDict):
     before: NotRequired[dict[str, list[Any]]]
     edited: NotRequired[bool]
     asked: NotRequired[list[str]]
-    by_id: NotRequired[bool]
+    by_id: NotRequired[list[str]]
     shown: NotRequired[dict[str, dict[str, int]]]
     passed: NotRequired[str]
     waiting: NotRequired[list[dict[str, Any]]]

@@ -140,7 +140,7 @@ class Questions:
         native: dict[str, Any] = {
             **self._progress.native(tip),
             "asked": asked,
-            "by_id": by_id,
+            "by_id": asked if by_id else [],
             "shown": self._progress.shown() | self._over(),
         }
         return Snapshot(step=step, state=tip.state, framework="langgraph", native=native)
@@ -156,8 +156,10 @@ def _askers(state: StateSnapshot) -> str:
 
 
 def _by_id(frame: Mapping[str, Any]) -> bool:
-    """Whether what a checkpoint asks is answered with interrupts' ids. (Older ones say it of several alone.)"""
-    return bool(frame.get("by_id")) or len(frame.get("asked", ())) > 1
+    """Whether what a checkpoint asks is answered with interrupts' ids. (An older release asks so only for several, and
+    leaves there what was said of the question before.)"""
+    asked = frame.get("asked") or ()
+    return len(asked) > 1 or (len(asked) == 1 and frame.get("by_id") == asked)
 
 
 def _among(nodes: Any, stops: Any) -> bool:
