@@ -27,13 +27,16 @@ def keep_quiet() -> None:
 def no_thread_at_import() -> None:
     """The same for what would be too late then, before the app imports CrewAI. A `.env` file counts as the user's
     setting too: CrewAI loads one, or the app does, and that leaves alone what is set."""
-    found = find_spec("crewai")
+    try:
+        found = find_spec("crewai")
+    except ValueError:  # something else stands for it
+        return
     if found is None or found.origin is None:
         return
     for file in _files(Path(found.origin)):
-        from dotenv import dotenv_values  # which comes with CrewAI
+        with suppress(ImportError, OSError, UnicodeError):  # whoever loads it tells
+            from dotenv import dotenv_values  # comes with CrewAI
 
-        with suppress(OSError, UnicodeError):  # whoever loads it tells
             if _TELEMETRY[0] in dotenv_values(file, interpolate=False):
                 return
     os.environ.setdefault(*_TELEMETRY)

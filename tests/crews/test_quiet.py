@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -64,5 +65,18 @@ def test_what_the_app_may_still_set_is_left_to_it() -> None:
 
 def test_a_file_that_can_not_be_read(here: Path) -> None:
     (here / ".env").write_bytes(b"\xff\xfe\x00")
+    no_thread_at_import()
+    assert os.environ[TELEMETRY] == "true"
+
+
+def test_something_that_stands_for_crewai(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "crewai", ModuleType("crewai"))
+    no_thread_at_import()
+    assert TELEMETRY not in os.environ
+
+
+def test_a_project_without_dotenv(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / ".env").write_text("A=1\n")
+    monkeypatch.setitem(sys.modules, "dotenv", None)
     no_thread_at_import()
     assert os.environ[TELEMETRY] == "true"

@@ -153,6 +153,25 @@ def test_it_is_not_made_where_its_end_would_not_be_heard(seeded: Start, number: 
     worker.stop()
 
 
+COLLECTS = """
+import signal
+def collect(*_):
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+signal.signal(signal.SIGCHLD, collect)
+"""
+
+
+def test_an_app_that_collects_all_processes_that_end(seeded: Start) -> None:
+    worker = seeded(more=COLLECTS).serves()
+    worker.run_one()
+    worker.stop()
+    assert "Traceback" not in worker.said()
+
+
 def test_it_is_not_made_for_agents_that_need_no_process(seeded: Start) -> None:
     worker = seeded("--agents", "here").serves()
     assert not children(worker.process.pid)

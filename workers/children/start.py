@@ -19,6 +19,8 @@ from .frames import Frame, pack_delivery
 
 # Seconds between the end of a process's socket and its exit status, at most.
 STATUS = 0.2
+# The status of a process that somebody else has collected. asyncio's is the same.
+_UNKNOWN = 255
 
 
 class Died(Exception):
@@ -157,6 +159,10 @@ def hear_end(pid: int, exited: Callable[[int], None]) -> None:
     def ended() -> None:
         loop.remove_reader(file)
         os.close(file)
-        exited(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        try:
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        except ChildProcessError:  # the app collects all processes that end
+            status = _UNKNOWN
+        exited(status)
 
     loop.add_reader(file, ended)
