@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,7 +17,11 @@ class _Ended(BaseException):
 @contextmanager
 def tidy_at_sigterm() -> Generator[None]:
     """A block that writes a file: SIGTERM (a time limit, a service that is stopped) ends it as an error does, so that
-    what it has begun is removed. Then the process ends by that signal."""
+    what it has begun is removed. Then the process ends by that signal. (Only a main thread hears signals: programs may
+    run commands in others.)"""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def end(number: int, frame: FrameType | None) -> None:
         raise _Ended

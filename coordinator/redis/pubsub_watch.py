@@ -62,6 +62,8 @@ class PubSubWatch:
         while said := self._pubsub.get_message(timeout=max(0.0, ends - time.monotonic())):
             if self._channels.heard(said["channel"].decode(), by_pattern=said["type"] == "pmessage"):
                 return True
+            if time.monotonic() > ends:  # other namespaces' news don't end
+                break
         return False
 
     async def aopen(self) -> None:

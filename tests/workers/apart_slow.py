@@ -1,4 +1,5 @@
-"""The app of the tests of isolation, in a module whose import takes as long as a gate is shut, but for the worker."""
+"""The app of the tests of isolation, in a module whose import takes as long as a gate is shut, but for the worker. That
+can't be forked, so that its zygote imports the module again."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import sys
 from tests.apps.evidence import ran
 
 from .agents import pass_gate
-from .apart import app
+from .apart_threads import app
 
 if "batonpass.workers.children.zygote" in str(sys.modules["__main__"].__spec__):
     ran("imports")

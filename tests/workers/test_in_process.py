@@ -102,7 +102,7 @@ async def test_a_worker_that_takes_long_to_begin_says_why(
         wait_until(lambda: "still loading function" in caplog.text)
         return load_adapter(kind)
 
-    monkeypatch.setattr("batonpass.workers.worker._SILENCE", 0.01)
+    monkeypatch.setattr("batonpass.workers.late._SILENCE", 0.01)
     monkeypatch.setattr("batonpass.workers.worker.load_adapter", slowly)
     with caplog.at_level("INFO", "batonpass.worker"):
         async with serving(only(lambda ask, ctx: Reply(text="x"))):

@@ -34,12 +34,12 @@ class Task(bp.Contract, name="seed.task"):
 
 app = bp.App("seeded")
 
-@app.agent("apart", accepts=Task, returns=Task, isolation="process")
+@app.agent("seed-apart", accepts=Task, returns=Task, isolation="process")
 def apart(task):
     note("ran")
     return task
 
-@app.agent("here", accepts=Task, returns=Task)
+@app.agent("seed-here", accepts=Task, returns=Task)
 def here(task):
     return task
 """
@@ -75,7 +75,7 @@ class Seeded:
     def run_one(self) -> int:
         """Run a job. Returns the process that ran it."""
         with bp.connect(self.url) as coordinator:
-            coordinator.submit("apart", Task(), returns=Task).result(timeout=DEADLINE)
+            coordinator.submit("seed-apart", Task(), returns=Task).result(timeout=DEADLINE)
         return self.did("ran")[-1]
 
     def stop(self) -> None:
@@ -173,7 +173,7 @@ def test_an_app_that_collects_all_processes_that_end(seeded: Start) -> None:
 
 
 def test_it_is_not_made_for_agents_that_need_no_process(seeded: Start) -> None:
-    worker = seeded("--agents", "here").serves()
+    worker = seeded("--agents", "seed-here").serves()
     assert not children(worker.process.pid)
     worker.stop()
 
