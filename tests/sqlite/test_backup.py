@@ -178,9 +178,14 @@ def test_a_folder_that_is_not_there(store: SqliteStore, tmp_path: Path) -> None:
         store.backup(str(tmp_path / "none" / "copy.db"))
 
 
-def test_a_killed_one_leaves_no_file_of_that_name(store: SqliteStore, path: Path, copy: Path) -> None:
+def _fill(store: SqliteStore) -> None:
+    """With so much that a copy takes several steps."""
     for _ in range(40):
         store.call(new_job(payload=f'"{"x" * 250_000}"'))
+
+
+def test_a_killed_one_leaves_no_file_of_that_name(store: SqliteStore, path: Path, copy: Path) -> None:
+    _fill(store)
     program = """
 import sys, time
 from batonpass.coordinator.sqlite.store import SqliteStore
@@ -200,8 +205,7 @@ SqliteStore(sys.argv[1], "default").backup(sys.argv[2], stay)
 
 
 def test_a_command_that_is_told_to_stop_leaves_nothing(store: SqliteStore, path: Path, copy: Path) -> None:
-    for _ in range(40):
-        store.call(new_job(payload=f'"{"x" * 250_000}"'))
+    _fill(store)
     program = """
 import pathlib, sys
 from batonpass.cli import backup
