@@ -63,9 +63,8 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         which, at = ("state = 'failed'", "updated") if dead else ("1", "created")
         which = which if children else f"{which} AND parent = ''"
         if state and state != JobState.COMPLETED:
-            which = (
-                f"{which} AND state <> 'completed'"  # for the index of those: SQLite wants its condition word by word
-            )
+            # For the index of those: SQLite wants its condition word by word.
+            which = f"{which} AND state <> 'completed'"
         asked = {f"({at}, id) < (?, ?)": below if below[0] else (), "state = ?": [state], "agent = ?": [agent]}
         asked = {condition: values for condition, values in asked.items() if any(values)}
         values = [value for each in asked.values() for value in each]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -42,33 +43,34 @@ def latest(folder: Path = FOLDER) -> int:
 def bring_up_to_date(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
     """Make or migrate the tables. `BadSetup` if the file is another program's, or from a newer Batonpass."""
     while waiting.patiently(lambda: check_ours(connection, path, folder)) < latest(folder):
-        waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
-        try:
+        with _alone(connection):
             # Another process may have done it while we waited.
             version = check_ours(connection, path, folder)
             if version < latest(folder):
                 _migrate(connection, version + 1, migrations(folder)[version + 1])
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
     if (indexes := folder / "indexes.sql").exists():
         _add(connection, list(statements(indexes.read_text(encoding="utf-8"))))
+
+
+@contextmanager
+def _alone(connection: sqlite3.Connection) -> Generator[None]:
+    """A transaction under the write lock."""
+    waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def _add(connection: sqlite3.Connection, wanted: list[str]) -> None:
     """Make the indexes that a file of an older Batonpass lacks."""
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
-    if there >= set(_NAMED.findall("".join(wanted))):
-        return
-    waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
-    try:
-        for statement in wanted:
-            connection.execute(statement)
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+    if not there >= set(_NAMED.findall("".join(wanted))):
+        with _alone(connection):
+            for statement in wanted:
+                connection.execute(statement)
 
 
 def check_ours(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> int:

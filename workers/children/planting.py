@@ -1,5 +1,4 @@
-"""Planting: the first zygote is forked from the worker's own process, while that has neither a loop nor a
-thread.
+"""Planting: the first zygote is forked from the worker's own process, which has no loop and no thread yet.
 
 The worker has imported the app by then, and with it the frameworks, as a rule: a zygote that is started anew needs the
 same seconds and the same memory once more.
