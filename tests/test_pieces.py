@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import random
 import time
 from collections.abc import Callable
@@ -46,10 +47,12 @@ class Chat:
 
 
 class Logs:
-    """What a store does with logs, behind a codec or not."""
+    """What a store does with logs, behind a codec or not. Its checkpoints are numbered: whether one writes anew what
+    others hold depends on its id."""
 
-    def __init__(self, codec: bp.Codec | None = None) -> None:
+    def __init__(self, codec: bp.Codec | None = None, first: int = 0) -> None:
         self.codec = codec
+        self._numbers = itertools.count(first)
         self._logs: dict[str, bytes] = {}
 
     def take(self, made: Draft) -> int:
@@ -72,8 +75,10 @@ class Logs:
 
     def save(self, state: Any, base: Base | None, sharing: Sharing = Sharing.APPEND) -> Draft:
         """A state as a checkpoint, which is not in the logs yet."""
-        about = Snapshot(step="step", state=state)
-        return draft(about, thread="run", agent="write", base=base, sharing=sharing, codec=self.codec)
+        about, id_ = Snapshot(step="step", state=state), f"c{next(self._numbers):023}"
+        return draft(
+            about, thread="run", agent="write", base=base, sharing=sharing, checkpoint_id=id_, codec=self.codec
+        )
 
 
 _CODECS = [None, bp.Codec(encrypt={"now": bytes(16)}), bp.Codec(compress=True)]
@@ -284,10 +289,10 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data(), first=st.lists(_VALUES, min_size=2, max_size=6), codec=st.sampled_from(_CODECS))
 def test_any_change_comes_back(data: st.DataObject, first: list[Any], codec: bp.Codec | None) -> None:
-    logs, base = Logs(codec), None
+    logs, base = Logs(codec, data.draw(st.integers(0, 99))), None
     held = [Chat("long", _SAID[:60]), *first]
     for _ in range(data.draw(st.integers(2, 6))):
         state = {"held": held, "chat": Chat("t", held)}

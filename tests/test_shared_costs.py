@@ -110,7 +110,7 @@ def test_what_was_compacted_once_costs_little_from_some_time_on(
     logs, made, held = _compacted(300, codec)
     base, sizes = made.nodes, list[int]()
     for number in range(400):
-        id_ = f"c{number:023}"  # whether a value is written anew now depends on it
+        id_ = f"d{number:023}"  # whether a value is written anew now depends on it
         made = draft(how(held), thread="run", agent="write", base=base, checkpoint_id=id_, codec=codec)
         sizes.append(logs.take(made))
         base = made.nodes
