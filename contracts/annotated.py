@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from .arity import signature, takes_context
+from .context_names import looked_up, ours
 
 _PASSED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_NAMES = ("Context", "SyncContext")
-_HOME = "batonpass.workers.context.context"
 
 
 def annotated_context(fn: Callable[..., Any]) -> str | None:
@@ -26,20 +24,6 @@ def annotated_context(fn: Callable[..., Any]) -> str | None:
         return None
     said = passed[1].annotation
     if not isinstance(said, str):
-        return _ours(said)
+        return ours(said)
     is_local = "<locals>" in plain.__qualname__  # what it names may be a local name, which nobody can look up
-    return None if is_local else _looked_up(said, getattr(plain, "__globals__", {}))
-
-
-def _looked_up(text: str, known: dict[str, Any]) -> str | None:
-    """What an annotation names that Python has kept as text. It is not evaluated: many exist for type checkers only,
-    and `bp.Context` would load what a declaration does not need."""
-    module, _, name = text.rpartition(".")
-    if not module:
-        return _ours(known.get(name))
-    return name if name in _NAMES and known.get(module) is sys.modules.get("batonpass", known) else None
-
-
-def _ours(annotation: Any) -> str | None:
-    ours = isinstance(annotation, type) and annotation.__module__ == _HOME and annotation.__name__ in _NAMES
-    return annotation.__name__ if ours else None
+    return None if is_local else looked_up(said, getattr(plain, "__globals__", {}))

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from .context_names import holds_ours
+
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -45,8 +47,15 @@ def takes_context(fn: Callable[..., Any], place: int) -> bool:
     if len(found) <= place:  # *args: a decorator's, around a function that may take it
         return place > 0
     meant = found[place]
-    said = getattr(meant.annotation, "__name__", str(meant.annotation))
-    return meant.default is meant.empty or meant.name in ("ctx", "context") or "Context" in said
+    is_named = meant.name in ("ctx", "context")
+    return meant.default is meant.empty or is_named or holds_ours(meant.annotation, _globals_of(fn))
+
+
+def _globals_of(fn: Callable[..., Any]) -> dict[str, Any]:
+    """What a function's annotations may name. An object's are those of its `__call__`."""
+    plain: Any = inspect.unwrap(fn.func if isinstance(fn, partial) else fn)
+    found: Any = plain if hasattr(plain, "__globals__") else type(plain).__call__
+    return getattr(found, "__globals__", {})
 
 
 def is_async(fn: Callable[..., Any]) -> bool:

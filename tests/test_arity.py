@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, Optional
 
 import pytest
 
 import batonpass as bp
+from batonpass import Context as Ours
 from batonpass.contracts.arity import takes_context
 
 PAYLOAD: dict[str, Callable[..., Any]] = {
@@ -26,12 +27,39 @@ WITHOUT: dict[str, Callable[..., Any]] = {
 }
 
 
-def annotated(payload: Any, where: bp.Context | None = None) -> None: ...
+class SearchContext:
+    """Another's, whose name is alike."""
 
 
-@pytest.mark.parametrize("fn", [*PAYLOAD.values(), annotated], ids=[*PAYLOAD, "annotated"])
+def annotated(annotation: Any) -> Callable[..., Any]:
+    def fn(payload: Any, where: Any = None) -> None: ...
+
+    fn.__annotations__["where"] = annotation
+    return fn
+
+
+AS_OPTIONAL: Any = Optional[bp.Context]  # noqa: UP045 - which is not the same object
+OURS = [
+    *(bp.Context, bp.SyncContext, bp.Context | None, AS_OPTIONAL, Annotated[bp.SyncContext | None, "here"]),
+    *("bp.Context", "bp.SyncContext | None", "Optional[bp.Context]", "Ours | None", Optional["Ours"]),
+    *("Context | None", "batonpass.Context"),  # which are imported for type checkers only
+]
+OTHERS = [int, SearchContext, SearchContext | None, "SearchContext", "SearchContext | None", "pytest.Context", "int"]
+
+
+@pytest.mark.parametrize("fn", PAYLOAD.values(), ids=PAYLOAD)
 def test_it_is_given(fn: Callable[..., Any]) -> None:
     assert takes_context(fn, 1)
+
+
+@pytest.mark.parametrize("annotation", OURS, ids=str)
+def test_it_is_given_to_what_is_annotated_so(annotation: Any) -> None:
+    assert takes_context(annotated(annotation), 1)
+
+
+@pytest.mark.parametrize("annotation", OTHERS, ids=str)
+def test_others_of_a_name_alike_are_the_users(annotation: Any) -> None:
+    assert not takes_context(annotated(annotation), 1)
 
 
 @pytest.mark.parametrize("fn", WITHOUT.values(), ids=WITHOUT)

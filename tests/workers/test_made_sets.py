@@ -170,6 +170,26 @@ class Dated(BaseModel):
         return {**made, "first": made["row"][0][:10]}
 
 
+class Turned(Making):
+    """Writes its fields in another order, one of them by another name."""
+
+    accounts: list[str]
+    at: dt.date = dt.date(2031, 1, 1)
+
+    @model_serializer(mode="wrap")
+    def written(self, handler: Callable[[Any], Any]) -> Any:
+        made = handler(self)
+        return {"steps": made["steps"], "day": made["at"][:7], "accounts": made["accounts"]}
+
+
+def test_a_serializer_that_writes_only_json_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that came in the place of a set was put in order: a payment back was taken for the payment."""
+    digest = digest_of([Turned(accounts=["a", "b"])])
+    assert digest_of([Turned(accounts=["b", "a"])]) != digest
+    monkeypatch.setattr(made_sets, "NAMES", made_sets.NAMES[::-1])
+    assert digest_of([Turned(accounts=["a", "b"])]) == digest
+
+
 def test_serializers_that_write_only_json() -> None:
     """They are not what makes a set, and the last release had this digest."""
     days = [dt.datetime(2031, 1, day) for day in (2, 1)]  # noqa: DTZ001

@@ -200,7 +200,8 @@ def _like(written: Any, dumped: Any) -> Any:
 
 
 def _beside(written: Mapping[str, Any], dumped: Any) -> Iterator[tuple[str, Any, Any]]:
-    """What was dumped for each name in JSON: the same in order, unless the class writes JSON with others."""
+    """What was dumped for each name in JSON. If the class writes JSON with other names, the same in order."""
     held = cast("dict[object, object]", dumped) if isinstance(dumped, dict) else {}
-    others = [*held.values()] if len(held) == len(written) else [held.get(name, UNKNOWN) for name in written]
+    renamed = iter([item for name, item in held.items() if name not in written] if len(held) == len(written) else ())
+    others = [held[name] if name in held else next(renamed, UNKNOWN) for name in written]
     return zip(written, written.values(), others, strict=True)
