@@ -6,7 +6,7 @@ import logging
 from random import randrange
 
 from ...contracts.errors import BatonpassError
-from ..commands import Reap
+from ..commands import Reap, Reaped
 from . import Call
 
 # One in this many writes frees, up to five times as many items.
@@ -15,17 +15,20 @@ _log = logging.getLogger("batonpass.store")
 
 
 class Freeing:
-    """Counts writes of what has a ttl."""
+    """Counts writes of what has a ttl. If more has expired than is freed at once, the next write goes on."""
 
     def __init__(self) -> None:
         self._writes = randrange(_EVERY)  # so that processes with few writes free sometimes, too
+        self._left = False
 
     def wrote(self) -> Call[None]:
         """Called after a write, which stays done even if nothing can be freed now."""
         self._writes += 1
-        if self._writes % _EVERY:
+        if self._writes % _EVERY and not self._left:
             return
+        self._left = False
         try:
-            yield Reap(limit=5 * _EVERY, leases=False)
+            reaped: Reaped = yield Reap(limit=5 * _EVERY, leases=False)
+            self._left = reaped.next_due == 1
         except BatonpassError as error:
             _log.warning("expired data is deleted later: %s", error)

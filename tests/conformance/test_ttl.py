@@ -204,3 +204,16 @@ def test_who_saves_with_a_ttl_frees_what_has_expired(bench: Bench) -> None:
         bench.clock.advance(MINUTE)
     freed = [number for number in range(100) if bench.happened(f"chat 0 {number}")[-1] == "checkpoint.expired"]
     assert freed == list(range(100))
+
+
+def test_without_workers_those_who_write_free_all(bench: Bench) -> None:
+    """Of checkpoints with many spans, a dozen is freed at once, and a hundred were written meanwhile."""
+    state = {f"part {number}": "x" * 900 for number in range(50)}
+    coordinator, sizes = bench.face(), list[int]()
+    for number in range(300):
+        state[f"part {number % 50}"] = f"{number}" * 300
+        bench.run(coordinator.save(thread="run", agent="write", state=state, ttl=1))
+        bench.clock.advance(50)
+        if number in (19, 299):
+            sizes.append(sum(len(str(each)) for each in bench.harness.dump().values()))
+    assert sizes[1] < 300 / 20 / 2 * sizes[0]
