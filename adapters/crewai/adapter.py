@@ -20,7 +20,7 @@ from ...coordinator.transcripts import Saved
 from .. import borders
 from ..dialects import dict_of
 from ..factory import built
-from ..quiet import keep_quiet
+from ..quiet import keep_quiet, no_thread_at_import
 from ..versions import warn_if_untested
 from . import edits
 
@@ -35,12 +35,13 @@ class CrewAIAdapter:
     """Runs a `Crew` with a checkpoint per task, or a `Flow` with a checkpoint per method."""
 
     def __init__(self) -> None:
-        keep_quiet()
+        no_thread_at_import()
         if importlib.util.find_spec("crewai") is None:
             raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'")
         if not (importlib.util.find_spec("crewai.hooks") and importlib.util.find_spec("crewai.hooks.dispatch")):
             raise BadSetup("this CrewAI is too old: 1.15.6 or newer is needed, pip install -U crewai")
         warn_if_untested("crewai", *TESTED)
+        keep_quiet()  # what was looked for is in CrewAI, which has read a `.env` file as it was imported for that
         for name in _PARTS:  # before a worker forks, so that no child has to
             importlib.import_module(f".{name}", __package__)
         from .late_storage import open_late

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,7 @@ TRACING = "CREWAI_TRACING_ENABLED"
 # Stands for an app that begins with `import crewai`.
 APP = """
 import os
+import subprocess
 import batonpass as bp
 found = os.environ.get("CREWAI_DISABLE_TELEMETRY")
 app = bp.App("quiet")
@@ -80,3 +82,20 @@ def test_a_project_without_dotenv(here: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "dotenv", None)
     no_thread_at_import()
     assert os.environ[TELEMETRY] == "true"
+
+
+def test_what_crewai_reads_from_a_file_as_it_is_imported(here: Path) -> None:
+    """By what stands for it: a file that CrewAI finds would be one for all the tests beside this one."""
+    (here / "crewai/hooks").mkdir(parents=True)
+    (here / "crewai/hooks/__init__.py").touch()
+    (here / "crewai/hooks/dispatch.py").touch()
+    (here / "crewai/__init__.py").write_text(
+        f"import os\nprint(os.environ['{TELEMETRY}'])\nos.environ.setdefault('{TRACING}', 'true')\n"
+    )
+    code = (
+        "import contextlib, os\nfrom batonpass.adapters.crewai.adapter import CrewAIAdapter\n"
+        f"with contextlib.suppress(ImportError):\n    CrewAIAdapter()\nprint(os.environ['{TRACING}'])"
+    )
+    env = {**os.environ, "PYTHONPATH": str(here)}
+    ran = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.split() == ["true", "true"]
