@@ -135,6 +135,14 @@ def test_it_ends_with_a_worker_that_was_killed(seeded: Start) -> None:
     wait_for_end(zygote, child)
 
 
+@pytest.mark.parametrize("closed", ["sys.stdout = None", "sys.stdout.close()"])
+def test_where_nobody_reads_what_is_printed(seeded: Start, closed: str) -> None:
+    """A daemon's is closed. The worker did not start."""
+    worker = seeded(more=f"import sys\n{closed}").serves()
+    worker.run_one()
+    worker.stop()
+
+
 def test_it_is_not_made_where_the_app_has_threads(seeded: Start) -> None:
     threads = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"
     worker = seeded(more=threads).serves()

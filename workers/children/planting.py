@@ -62,7 +62,8 @@ def _plant(setup: Setup, app: App) -> Seed | None:
         return None
     ours, theirs = socketpair()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # or both would write what is in its buffer
+        with suppress(AttributeError, OSError, ValueError):  # it is closed, or its reader is gone
+            stream.flush()  # or both would write what is in its buffer
     gc.collect()
     gc.freeze()  # so that a collection does not copy every page, neither here nor there
     pid = os.fork()
