@@ -26,7 +26,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import address, close, counts, emit, end, enqueue, free_slot, go_ahead, held, pause, store, take_back
+from .jobs import address, close, counts, emit, end, enqueue, free_slot, go_ahead, held, holds, pause, store, take_back
 from .lanes import Lane, find_lane, move_on, starts
 from .pausing import is_paused
 from .upkeep import due_in
@@ -191,7 +191,7 @@ def sleep(records: Records, command: Sleep) -> None:
 def release(records: Records, command: Release) -> None:
     """The delivery goes back to its queue."""
     row = records.job(command.fence.job_id)
-    if command.cut_off and row and row.state != "failed" and row.closed == f"expired {command.fence.lease_id}":
+    if command.cut_off and row and _is_late(command.fence, row):
         row.closed, row.crashes = f"release {command.fence.lease_id}", row.crashes - 1
         store(records, row)
         return
@@ -207,6 +207,11 @@ def release(records: Records, command: Release) -> None:
         go_ahead(records, row, kinds.RELEASED)
     free_slot(records, row)
     store(records, row)
+
+
+def _is_late(fence: Fence, row: JobRow) -> bool:
+    """Whether the lease has expired, and its holder says so now, which could not reach the store before."""
+    return not holds(fence, row) and row.state != "failed" and row.closed == f"expired {fence.lease_id}"
 
 
 def closing(records: Records, fence: Fence, operation: str, last: NewCheckpoint | None) -> JobRow | None:

@@ -34,12 +34,17 @@ def emit(records: Records, kind: str, row: JobRow, **fields: object) -> int:
     return announce(records, kind, row.id, agent=row.agent, hop=row.hop, **fields)
 
 
+def holds(fence: Fence, row: JobRow) -> bool:
+    """Whether the job's lease is this one."""
+    return row.lease == fence.lease_id and row.token == fence.token
+
+
 def held(records: Records, fence: Fence, operation: str = "") -> JobRow | None:
     """The job, if the fence holds it. None if the same lease has already ended its delivery by the same operation."""
     row = records.job(fence.job_id)
     if row is None:
         raise refusal("no_job", fence.job_id)
-    if row.lease == fence.lease_id and row.token == fence.token:
+    if holds(fence, row):
         return row
     if operation and row.closed == f"{operation} {fence.lease_id}":
         return None

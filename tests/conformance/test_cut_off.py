@@ -10,7 +10,7 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.operations.jobs import POISON
-from tests.harness.bench import MINUTE, Bench, new_target
+from tests.harness.bench import MINUTE, Bench, fence_of, new_target
 
 
 def lost(bench: Bench) -> c.Fence:
@@ -106,3 +106,15 @@ def test_one_that_is_parked_stays_so(bench: Bench) -> None:
     assert bench.state(fence.job_id) == ("failed", "poison")
     with pytest.raises(bp.Fenced), bench.nothing_changes():
         bench.do(c.Release(fence, cut_off=True))
+
+
+def test_who_has_the_lease_again_gives_it_back(bench: Bench) -> None:
+    """A claim that came twice, the second time late: the same lease, with a newer token."""
+    fence = bench.start(lease=MINUTE)
+    claim = c.Claim("w", ((new_target("write").queue, MINUTE),), (fence.lease_id,))
+    bench.clock.advance(MINUTE)
+    bench.do(c.Reap())
+    [again] = bench.do(claim)
+    assert again.job.token > fence.token
+    bench.do(c.Release(fence_of(again), cut_off=True))
+    assert bench.state(fence.job_id) == ("submitted", "ready")
