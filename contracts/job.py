@@ -102,7 +102,8 @@ class JobInfo:
       `Job.waits_for()` says more about a job that waits.
     - `hop` counts visits at agents from 0. `attempt` counts attempts of this hop from 1, and `crashes` the workers that
       died or went silent in it. `path` lists the agents visited so far, with the current one.
-    - `question` is what an input_required job asks. `error` is the last error's text.
+    - `question` is what an input_required job asks. `error` is the last error's text. If others ended
+      the job, it also names the effects that may have happened.
     - `expires_at` is when the job fails unless a worker starts it (None once one has). `deadline` is when it fails
       unless it ends.
     - `guard` is its limits. `spent` is what was used up to the last handoff, or in all once the job has ended.

@@ -11,6 +11,7 @@ from ..commands import SPENT, Fence, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import BEHIND, LATE, NEVER, JobRow, OutcomeRow, ThreadRow
+from .doubt import in_doubt, joined
 
 # After so many deaths of workers in one hop, the job is parked: enough to survive a bad deploy, few enough to end.
 POISON = 10
@@ -84,7 +85,8 @@ def take_back(records: Records, row: JobRow, kind: str, how: str, **fields: obje
     how this one was lost: often the only hint at why. Its counterpart in Lua is in lua/lib/deaths.lua."""
     row.crashes += 1
     if row.crashes >= POISON:
-        row.error = f"{row.crashes} workers died or went silent while they ran this hop; the last: {how}"
+        died = f"{row.crashes} workers died or went silent while they ran this hop"
+        row.error = joined(died, in_doubt(records, row.id), f"the last: {how}")
         end(records, row, "failed", "poison")
         emit(records, kinds.FAILED, row, reason="poison", error=row.error)
     elif row.crashes >= SUSPECT:
@@ -324,8 +326,10 @@ def end_canceled(records: Records, row: JobRow, *, successor: str = "") -> None:
     worker = row.worker
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
+    if doubt := in_doubt(records, row.id):
+        row.error = joined(doubt, row.error and f"its last error: {row.error}")
     end(records, row, "canceled", "", successor=successor)
-    emit(records, kinds.CANCELED, row, worker=worker, by=successor)
+    emit(records, kinds.CANCELED, row, worker=worker, by=successor, error=doubt)
     store(records, row)
 
 
@@ -333,7 +337,8 @@ def fail_late(records: Records, row: JobRow) -> None:
     """End a job that has expired or is past its deadline, whoever holds it."""
     _reopen(row)
     reason = "expired" if row.limit == row.expires else "deadline"
-    row.error = OVERDUE[reason] + (f"; its last error: {row.error}" if row.error else "")
+    last = row.error and f"its last error: {row.error}"
+    row.error = joined(OVERDUE[reason], in_doubt(records, row.id), last)
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
     end(records, row, "failed", reason)

@@ -2,7 +2,8 @@
 
 -- Ends a job whose workers keep dying. Returns as `finish`.
 local function park_poisoned(id, job, crashes, how, now)
-  local text = crashes .. ' workers died or went silent while they ran this hop; the last: ' .. how
+  local died = crashes .. ' workers died or went silent while they ran this hop'
+  local text = died .. in_doubt(id) .. '; the last: ' .. how
   local filled = finish(id, job, 'failed', 'poison', num(now), 'error', text, 'crashes', crashes)
   emit_job(id, 'batonpass.job.failed', job.agent, job.hop, 'reason', 'poison', 'error', text)
   return filled

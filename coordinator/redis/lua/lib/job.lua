@@ -328,14 +328,37 @@ local function reopen(id)
   end
 end
 
+-- Which effects of a job's hop have started, and have no recorded outcome, after '; '. '' if there are none. Only names
+-- tell here, so that one that was taken back is among them.
+local function in_doubt(id)
+  local known, left = {}, {}
+  for _, key in ipairs(redis.call('HKEYS', P .. 'n:' .. id)) do
+    known[key] = true
+  end
+  for key in pairs(known) do
+    local name = string.match(key, '^effect/(.*)$')
+    if name and not known['step/effect:' .. name] then
+      left[#left + 1] = "'" .. name .. "'"
+    end
+  end
+  table.sort(left)
+  return left[1] and '; effects that had started, and may have happened: ' .. table.concat(left, ', ') or ''
+end
+
 -- Ends a job from outside, whoever holds it. `successor` is the job that gets its thread, if any. `fields` are those of
 -- `read_ending`, with 'worker'. Returns as `finish`.
 local function end_canceled(id, fields, successor)
   redis.call('ZREM', ASKING, id)
   reopen(id)
   fields.successor = successor
-  local filled = finish(id, fields, 'canceled', '', now_text())
-  emit_job(id, 'batonpass.job.canceled', fields.agent, fields.hop, 'worker', fields.worker, 'by', successor or '')
+  local doubt, about = string.sub(in_doubt(id), 3), {}
+  if doubt ~= '' then
+    local last = redis.call('HGET', P .. 'j:' .. id, 'error')
+    about = { 'error', doubt .. (is_set(last) and '; its last error: ' .. last or '') }
+  end
+  local filled = finish(id, fields, 'canceled', '', now_text(), unpack(about))
+  emit_job(id, 'batonpass.job.canceled', fields.agent, fields.hop, 'worker', fields.worker, 'by', successor or '',
+    'error', doubt)
   return filled
 end
 
@@ -348,6 +371,7 @@ local function fail_late(id, now)
   if expires > 0 and (deadline == 0 or expires <= deadline) then
     reason, text = 'expired', 'no worker started it before it expired'
   end
+  text = text .. in_doubt(id)
   if is_set(fields.error) then
     text = text .. '; its last error: ' .. fields.error
   end
