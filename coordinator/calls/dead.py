@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup, WrongState
@@ -14,11 +14,11 @@ from ...contracts.job import FAILURE_REASONS, JobInfo, JobState
 from ...contracts.names import mint, partition_of
 from ..blobs import open_envelope, seal_blob, seal_envelope
 from ..book import Book, target
-from ..commands import STEP, ListJobs, Redrive, Target
+from ..commands import EFFECT, STEP, ListJobs, ReadKept, Redrive, Target
 from ..editing import check_payload, native_after
 from ..parts.bases import Bases
 from ..refusals import Strayed
-from ..rows import JobRow
+from ..rows import JobRow, KeptJob
 from ..snapshots import ROLLBACK, from_ms
 from . import Call, tips
 from .descriptions import listed
@@ -28,6 +28,7 @@ from .jobs import checked, look
 from .sources import Source, drafts, save_one
 
 _PAGE = 200
+_EFFECT = "effect:"  # what the name of an effect's result begins with
 
 
 def page(
@@ -88,6 +89,19 @@ def _other(source: Source | None, row: JobRow) -> str:
     return source.checkpoint.id if source is not None and source.checkpoint.id != row.tip else ""
 
 
+def _check_started(row: JobRow, source: Source | None, told: Iterable[str]) -> Call[None]:
+    """An effect whose outcome is told is never called. So a name that is mistyped would leave out another one, or
+    nobody would learn that the right one is still open."""
+    kept: KeptJob = yield ReadKept(row.id)
+    state: Any = source.checkpoint.state if source is not None else None
+    held = set(cast("dict[str, Any]", state)) if isinstance(state, dict) else set[str]()
+    started = {_EFFECT + key.removeprefix(EFFECT) for key in kept.journal if key.startswith(EFFECT)}
+    for name in told:
+        if name not in started | held and STEP + name not in kept.journal:
+            known = f"it has {', '.join(sorted(started))}" if started else "it has started none"
+            raise BadSetup(f"hop {row.hop} of job {row.id} has not started {name!r}, so it has no outcome to tell: {known}")
+
+
 def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) -> Call[Target]:
     envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
     if payload is not None:
@@ -101,9 +115,11 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
 def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Call[tuple[str, dict[str, bytes]]]:
     """Save a checkpoint of the job's hop with some of its state changed. Returns its id, and what to record of effects:
     only a plain function's state has their results."""
-    told: dict[str, Any] = {}
-    if source is None or source.checkpoint.framework != "python":
-        told = {name: value for name, value in edit.changes.items() if str(name).startswith("effect:")}
+    told = {name: value for name, value in edit.changes.items() if str(name).startswith(_EFFECT)}
+    if told:
+        yield from _check_started(row, source, told)
+    if source is not None and source.checkpoint.framework == "python":
+        told = {}
     if told:  # who can't read the job would record what its workers can't read, or take to be forged
         open_envelope(row.envelope, of=f"the envelope of job {row.id}")
     records = {STEP + name: seal_blob([None, value], path=name) for name, value in told.items()}

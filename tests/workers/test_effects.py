@@ -97,6 +97,8 @@ async def test_an_ambiguous_effect_is_settled_by_who_looked(store_url: str) -> N
         job = await coordinator.submit("a", Ask(), returns=Reply)
         with pytest.raises(bp.JobFailed, match=r"redrive the job with changes=\{'effect:pay': RESULT\}"):
             await job.result(timeout=30)
+        with pytest.raises(bp.BadSetup, match="not started 'effect:refund', so it has no outcome to tell: it has effect:pay"):
+            await coordinator.redrive(job.id, changes={"effect:pay": 7, "effect:refund": 7})
         await coordinator.redrive(job.id, changes={"effect:pay": 7})
         assert (await job.result(timeout=30)).text == "7"
     assert len(bank.keys) == 1
