@@ -146,9 +146,10 @@ class SyncCoordinator(SyncScheduling):
         payload: Contract | Mapping[str, Any] | None = None,
         changes: Mapping[str, Any] | None = None,
         guard: Guard | None = None,
+        not_done: Sequence[str] = (),
     ) -> None:
         """Retry a failed job, optionally with another payload, guard or parts of its state."""
-        drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard))
+        drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard, not_done))
 
     def save(
         self,

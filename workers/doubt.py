@@ -54,8 +54,10 @@ def in_doubt(session: LeaseSession, *, over: bool = False) -> list[str]:
 
 def unknown(about: str, key: str, *, before: str = "", over: bool = False) -> str:
     """What to do about an effect that may have happened."""
-    repeat = "" if over else ", or let it repeat (unsure='repeat', with that as its idempotency key)"
-    return f"effect {key!r} started, and its outcome is unknown{before}: {_look(about, key)}{repeat}"
+    text = f"effect {key!r} started, and its outcome is unknown{before}: {_look(about, key)}"
+    if over:
+        return text
+    return f"{text}, or if it has not happened, with not_done=[{key!r}] (--not-done {quote(key)}): it is called again"
 
 
 def changed(about: str, key: str) -> str:

@@ -75,6 +75,9 @@ def redrive(
     payload: Annotated[str | None, typer.Option(help="Replace the payload: JSON, @FILE or -")] = None,
     changes: Changes = None,
     additions: Additions = None,
+    not_done: Annotated[
+        list[str] | None, typer.Option(metavar="KEY", help="An effect that has not happened: it is called again")
+    ] = None,
     guard: GuardText = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
@@ -84,8 +87,8 @@ def redrive(
     narrowed = any((agent, reason, since, until))
     if bool(jobs) == everything or (jobs and narrowed):
         raise BadSetup(f"redrive takes the ids of jobs, or --all, which {NARROWING} narrow down")
-    if (payload or changes or additions) and (everything or len(jobs or ()) > 1):
-        raise BadSetup("--payload, --set and --add are for one job at a time")
+    if (payload or changes or additions or not_done) and (everything or len(jobs or ()) > 1):
+        raise BadSetup("--payload, --set, --add and --not-done are for one job at a time")
     given = None if payload is None else mapping(payload)
     edits = assignments(changes), assignments(additions)
     limits = None if guard is None else guarded(guard)
@@ -101,7 +104,8 @@ def redrive(
 
         def retry(job: str) -> None:
             try:
-                coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, *edits), guard=limits)
+                edit = _changed(coordinator, job, *edits)
+                coordinator.redrive(job, payload=given, changes=edit, guard=limits, not_done=not_done or ())
             except ThreadBusy as other:
                 if not everything:
                     raise

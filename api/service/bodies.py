@@ -91,6 +91,8 @@ class Redrive(Body):
     """Values of its state, by key, or by their place in one: `messages[0].content`."""
     guard: Limits | None = None
     """Instead of its limits."""
+    not_done: list[str] = []
+    """The keys of effects whose outcome was unknown, and which have not happened: they are called again."""
 
 
 class JobForm(Body):

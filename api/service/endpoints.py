@@ -237,7 +237,9 @@ class _Endpoints:
         """Let a failed job continue, with changes if you like."""
         job = self._coordinator.job(request.path_params["id"])
         guard = given.guard.guard if given.guard else None
-        await self._coordinator.redrive(job.id, payload=given.payload, changes=given.changes, guard=guard)
+        await self._coordinator.redrive(
+            job.id, payload=given.payload, changes=given.changes, guard=guard, not_done=given.not_done
+        )
         return answer(vars(Redriven(job.id)))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup, WrongState
@@ -14,21 +14,21 @@ from ...contracts.job import FAILURE_REASONS, JobInfo, JobState
 from ...contracts.names import mint, partition_of
 from ..blobs import open_envelope, seal_blob, seal_envelope
 from ..book import Book, target
-from ..commands import EFFECT, STEP, ListJobs, ReadKept, Redrive, Target
+from ..commands import STEP, ListJobs, Redrive, Target
 from ..editing import check_payload, native_after
 from ..parts.bases import Bases
 from ..refusals import Strayed
-from ..rows import JobRow, KeptJob
+from ..rows import JobRow
 from ..snapshots import ROLLBACK, from_ms
 from . import Call, tips
 from .descriptions import listed
+from .doubt import RESULT, check_started, taken_back
 from .edits import Edit
-from .inputs import count, name_wanted, span
+from .inputs import count, name_wanted, span, texts
 from .jobs import checked, look
 from .sources import Source, drafts, save_one
 
 _PAGE = 200
-_EFFECT = "effect:"  # what the name of an effect's result begins with
 
 
 def page(
@@ -64,19 +64,27 @@ def page(
 
 
 def redrive(
-    bases: Bases, book: Book, job_id: str, payload: object, changes: Mapping[str, Any] | None, guard: Guard | None
+    bases: Bases,
+    book: Book,
+    job_id: str,
+    payload: object,
+    changes: Mapping[str, Any] | None,
+    guard: Guard | None,
+    not_done: Sequence[str] = (),
 ) -> Call[None]:
-    """Retry a failed job, with its payload, state and guard as edited."""
-    edit = Edit(changes or {}).own()
+    """Retry a failed job, with its payload, state and guard as edited, and `not_done` effects taken back."""
+    edit, keys = Edit(changes or {}).own(), texts(not_done, "not_done")
     row = yield from look(job_id)
     edited = payload is not None or guard is not None
-    if row.state != JobState.FAILED and (edited or changes):
+    if row.state != JobState.FAILED and (edited or changes or keys):
         raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
     source = (yield from tips.source(book, row)) if payload is not None or changes else None
     if payload is not None and source is not None:
         check_payload(source.checkpoint)
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
     tip, records = (yield from _edited(bases, row, source, edit)) if changes else ("", {})
+    if keys:
+        records |= yield from taken_back(row, keys)
     try:
         yield Redrive(row.id, onward, tip or _other(source, row), row.token, records, at_tip=source is None)
     except Strayed:  # so seldom that most redrives don't look
@@ -87,19 +95,6 @@ def redrive(
 def _other(source: Source | None, row: JobRow) -> str:
     """The checkpoint that the job goes on from, if that is not its last one."""
     return source.checkpoint.id if source is not None and source.checkpoint.id != row.tip else ""
-
-
-def _check_started(row: JobRow, source: Source | None, told: Iterable[str]) -> Call[None]:
-    """An effect whose outcome is told is never called. So a name that is mistyped would leave out another one, or
-    nobody would learn that the right one is still open."""
-    kept: KeptJob = yield ReadKept(row.id)
-    state: Any = source.checkpoint.state if source is not None else None
-    held = set(cast("dict[str, Any]", state)) if isinstance(state, dict) else set[str]()
-    started = {_EFFECT + key.removeprefix(EFFECT) for key in kept.journal if key.startswith(EFFECT)}
-    for name in told:
-        if name not in started | held and STEP + name not in kept.journal:
-            known = f"it has {', '.join(sorted(started))}" if started else "it has started none"
-            raise BadSetup(f"hop {row.hop} of job {row.id} has not started {name!r}, so it has no outcome to tell: {known}")
 
 
 def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) -> Call[Target]:
@@ -115,9 +110,9 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
 def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Call[tuple[str, dict[str, bytes]]]:
     """Save a checkpoint of the job's hop with some of its state changed. Returns its id, and what to record of effects:
     only a plain function's state has their results."""
-    told = {name: value for name, value in edit.changes.items() if str(name).startswith(_EFFECT)}
+    told = {name: value for name, value in edit.changes.items() if str(name).startswith(RESULT)}
     if told:
-        yield from _check_started(row, source, told)
+        yield from check_started(row, source, told)
     if source is not None and source.checkpoint.framework == "python":
         told = {}
     if told:  # who can't read the job would record what its workers can't read, or take to be forged

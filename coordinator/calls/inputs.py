@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -37,6 +37,14 @@ def text(value: str, what: str) -> str:
     except UnicodeEncodeError:
         raise BadSetup(f"the {what} {value!r} is not Unicode text: it holds half of a character") from None
     return value
+
+
+def texts(values: Sequence[str], what: str) -> list[str]:
+    """A list of names. One that is given alone would be taken apart."""
+    given: Any = values  # users without a type checker give anything
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise BadSetup(f"{what}={given!r}, but it must be a list of texts")
+    return [text(each, what) for each in values]
 
 
 def identifier(given: Any, kind: str) -> None:

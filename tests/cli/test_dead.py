@@ -250,6 +250,16 @@ def test_redrive_one_and_tell_what_became_of_its_effect(run: CommandLine, option
         assert coordinator.job(job, returns=Bill).result(timeout=30) == Bill(text="paid")
 
 
+def test_redrive_one_whose_effect_has_not_happened(run: CommandLine) -> None:
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        assert run("submit", "pay", '{"text": "it"}', "--wait").code == 1
+        [job] = listed(run, "--reason", "ambiguous")
+        assert "has not started 'effect:py'" in run("redrive", job, "--not-done", "py").complaint
+        assert run("redrive", job, "--not-done", "pay").out == f"redriven {job}\n"
+        with pytest.raises(bp.JobFailed, match="the reply was lost"):  # again
+            coordinator.job(job).result(timeout=30)
+
+
 def test_a_change_that_leads_nowhere_redrives_nothing(run: CommandLine, dead: list[str]) -> None:
     assert "a list of 1 has no 7" in run("redrive", dead[1], "--set", 'read[7]="GOOD"').complaint
     assert "has nothing at 'nothing'" in run("redrive", dead[1], "--set", 'nothing.text="GOOD"').complaint
