@@ -113,20 +113,22 @@ def test_a_run_from_the_past_may_branch(side: str, saver: BatonpassSaver, thread
 
 
 @pytest.mark.parametrize("side", ["sync", "async"])
+@pytest.mark.parametrize("shows", ["this", "another"])
 def test_a_run_from_the_latest_may_not_with_what_is_left_of_an_older_config(
-    side: str, saver: BatonpassSaver, thread: str
+    side: str, shows: str, saver: BatonpassSaver, thread: str
 ) -> None:
-    """As a client has it that shows an old checkpoint, and then goes on without its id."""
+    """As a client has it that shows an old checkpoint, and then goes on without its id, or begins another thread."""
+    old = thread if shows == "this" else f"{thread} before"
+    Runner(chat(saver), old, "sync").run(say("long ago"))
     other = Runner(chat(saver), thread, "sync")
-    other.run(say("long ago"))
 
     def overtake() -> None:
         wait_until(lambda: other.state().next == ("answer",))  # the slower run's input is there
         other.run(say("quicker"))
 
     graph = meanwhile(saver, overtake)
-    shown = graph.get_state(graph.get_state({"configurable": {"thread_id": thread}}).config).config["configurable"]
-    rest = {name: told for name, told in shown.items() if name != "checkpoint_id"}
+    shown = graph.get_state(graph.get_state({"configurable": {"thread_id": old}}).config).config["configurable"]
+    rest = {name: told for name, told in shown.items() if name != "checkpoint_id"} | {"thread_id": thread}
     with pytest.raises(bp.Conflict):
         if side == "sync":
             graph.invoke(say("slower"), {"configurable": rest})

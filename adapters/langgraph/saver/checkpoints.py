@@ -37,8 +37,8 @@ from .batching import Batch, Batching
 from .lending import around, as_input, with_input
 from .outlines import Outlines
 
-# Set in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins there may
-# branch. LangGraph passes it to every put of that run, and keeps names with two underscores out of the metadata.
+# Set to the thread in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins
+# there may branch it. LangGraph passes it to every put of that run, and keeps names with two underscores out of the metadata.
 BRANCHES = "__batonpass_branches"
 
 # In place of a checkpoint's id: the last checkpoint with the whole value of a delta channel. No id is just a NUL.
@@ -262,7 +262,7 @@ def read_tuple(
     place = found.place
     stored = reading.stored(found.opened) if reading else found.opened.checkpoint
     checkpoint, metadata, parent = checkpoint_of(place.key, stored, wrapper)
-    config = config_of(thread, place.scope, place.key, **({BRANCHES: True} if branches else {}))
+    config = config_of(thread, place.scope, place.key, **({BRANCHES: thread} if branches else {}))
     where = f"checkpoint {place.key} of thread {thread!r}"
     return CheckpointTuple(
         config=config,

@@ -207,7 +207,7 @@ class BatonpassSaver(SaverBase):
             _parent(names),
             self._fence(spot[0], names),
             (flight.batches, flight.alone),
-            branches=_branches(names),
+            branches=_branches(names, spot[0]),
             new=new_versions,
             soon=flight.soon,
         )
@@ -362,10 +362,10 @@ def _parent(names: Mapping[str, Any]) -> str:
     return str(names.get("checkpoint_id") or "")
 
 
-def _branches(names: Mapping[str, Any]) -> bool:
+def _branches(names: Mapping[str, Any], thread: str) -> bool:
     """Whether a put may branch the thread: its run was told where to begin, or it is not from a run, but from a tool
     that puts checkpoints without a parent."""
-    return bool(names.get(BRANCHES)) or not (_parent(names) or any(name.startswith("__pregel_") for name in names))
+    return names.get(BRANCHES) == thread or not (_parent(names) or any(name.startswith("__pregel_") for name in names))
 
 
 def _follows_writes(names: Mapping[str, Any], checkpoint: Checkpoint, metadata: CheckpointMetadata) -> bool:
