@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from shlex import quote
 from typing import Any, cast
 
-from ..coordinator.commands import EFFECT, OUTCOME
+from ..coordinator.commands import DOUBT, EFFECT, OUTCOME
 from .session import LeaseSession
 
 _STATE = "effect:"  # where the outcome is in a plain function's state
@@ -25,7 +25,13 @@ class Started:
 
 def noted(key: str, start: Started | None) -> dict[str, Any]:
     """The journal record that an effect starts. None takes it back, since nothing was done."""
-    return {EFFECT + key: list(astuple(start)) if start else None}
+    return {EFFECT + key: list(astuple(start)) if start else None, DOUBT + key: True if start else None}
+
+
+def settled(full: str) -> dict[str, Any]:
+    """The journal record that the outcome of an effect is recorded, if this is the key of one among the steps'."""
+    key = full.removeprefix(_STATE)
+    return {DOUBT + key: None} if key != full else {}
 
 
 def start_of(journal: Mapping[str, Any], key: str) -> Started | None:

@@ -13,7 +13,8 @@ from ..coordinator.calls.travel import Wanted, timeline
 from ..coordinator.commands import Ancestors, Command, Record, Restore
 from ..coordinator.rows import CheckpointRow
 from ..coordinator.snapshots import open_summary
-from .session import LeaseSession, packed
+from .journal import packed
+from .session import LeaseSession
 
 
 def remembering(

@@ -34,6 +34,7 @@ from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
 from .answered import answer_of, question_of
 from .budget import Budget
+from .journal import packed
 from .parts import with_marks
 from .pauses import pauses
 from .trouble import Troubles
@@ -393,8 +394,3 @@ class LeaseSession:
         """What was written counts. If the budget is exceeded, stop before anything more is spent."""
         self._journal.update(records)
         self._check_budget()
-
-
-def packed(records: Mapping[str, Any]) -> dict[str, bytes]:
-    """Journal records as stored."""
-    return {key: seal_blob(value, path=f"record {key!r}") for key, value in records.items()}

@@ -12,7 +12,7 @@ from ...contracts.errors import BadSetup, WrongState
 from ...contracts.guard import Guard
 from ...contracts.job import FAILURE_REASONS, JobInfo, JobState
 from ...contracts.names import mint, partition_of
-from ..blobs import open_envelope, seal_blob, seal_envelope
+from ..blobs import open_envelope, seal_envelope
 from ..book import Book, target
 from ..commands import STEP, ListJobs, Redrive, Target
 from ..editing import check_payload, native_after
@@ -22,7 +22,7 @@ from ..rows import JobRow
 from ..snapshots import ROLLBACK, from_ms
 from . import Call, tips
 from .descriptions import listed
-from .doubt import RESULT, check_started, taken_back
+from .doubt import RESULT, taken_back, told
 from .edits import Edit
 from .inputs import count, name_wanted, span, texts
 from .jobs import checked, look
@@ -78,13 +78,15 @@ def redrive(
     edited = payload is not None or guard is not None
     if row.state != JobState.FAILED and (edited or changes or keys):
         raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
-    source = (yield from tips.source(book, row)) if payload is not None or changes else None
+    source = (yield from tips.source(book, row)) if payload is not None or changes or keys else None
     if payload is not None and source is not None:
         check_payload(source.checkpoint)
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
+    if both := sorted({*keys} & {str(name).removeprefix(RESULT) for name in edit.changes}):
+        raise BadSetup(f"changes= tells a result of effect {both[0]!r}, and not_done= says that there is none")
+    back = (yield from taken_back(row, source, keys)) if keys else {}
     tip, records = (yield from _edited(bases, row, source, edit)) if changes else ("", {})
-    if keys:
-        records |= yield from taken_back(row, keys)
+    records |= back
     try:
         yield Redrive(row.id, onward, tip or _other(source, row), row.token, records, at_tip=source is None)
     except Strayed:  # so seldom that most redrives don't look
@@ -110,15 +112,8 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
 def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Call[tuple[str, dict[str, bytes]]]:
     """Save a checkpoint of the job's hop with some of its state changed. Returns its id, and what to record of effects:
     only a plain function's state has their results."""
-    told = {name: value for name, value in edit.changes.items() if str(name).startswith(RESULT)}
-    if told:
-        yield from check_started(row, source, told)
-    if source is not None and source.checkpoint.framework == "python":
-        told = {}
-    if told:  # who can't read the job would record what its workers can't read, or take to be forged
-        open_envelope(row.envelope, of=f"the envelope of job {row.id}")
-    records = {STEP + name: seal_blob([None, value], path=name) for name, value in told.items()}
-    left = {name: value for name, value in edit.changes.items() if name not in told}
+    records = yield from told(row, source, edit.changes)
+    left = {name: value for name, value in edit.changes.items() if STEP + str(name) not in records}
     if not left:
         return "", records
     if source is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from ...contracts.errors import BadSetup
-from ..blobs import open_envelope, seal_blob
-from ..commands import EFFECT, OUTCOME, STEP, ReadKept
+from ..blobs import open_blob, open_envelope, seal_blob
+from ..commands import DOUBT, EFFECT, OUTCOME, STEP, ReadKept
+from ..paths import is_inside
 from ..rows import JobRow, KeptJob
 from . import Call
 from .sources import Source
@@ -16,26 +17,51 @@ RESULT = "effect:"
 """What the name of an effect's result begins with, in a state and in an edit."""
 
 
-def check_started(row: JobRow, source: Source | None, told: Iterable[str]) -> Call[None]:
-    """An effect whose outcome is told is never called. So a name that is mistyped would leave out another one, and
-    nobody would learn that the right one is still open."""
-    kept: KeptJob = yield ReadKept(row.id)
-    state: Any = source.checkpoint.state if source is not None else None
-    held = set(cast("dict[str, Any]", state)) if isinstance(state, dict) else set[str]()
-    for name in told:
-        if name not in held and STEP + name not in kept.journal:
+def told(row: JobRow, source: Source | None, changes: Mapping[str, Any]) -> Call[dict[str, bytes]]:
+    """What to record of the outcomes of effects that an edit tells.
+
+    An effect whose outcome is told is never called. So a name that is mistyped would leave out another one, and nobody
+    would learn that the right one is still open: it is refused.
+    """
+    names = [name for name in changes if str(name).startswith(RESULT)]
+    if not names:
+        return {}
+    open_envelope(row.envelope, of=f"the envelope of job {row.id}")  # or its workers would take that to be forged
+    kept, state = yield from _kept(row, source)
+    records = dict[str, bytes]()
+    for name in names:
+        if is_inside(name, state):
+            continue
+        if name not in state and STEP + name not in kept.journal:
             _check(row, kept, name)
+        records[DOUBT + name.removeprefix(RESULT)] = b""
+        if source is None or source.checkpoint.framework != "python":  # else the state has it
+            records[STEP + name] = seal_blob([None, changes[name]], path=name)
+    return records
 
 
-def taken_back(row: JobRow, keys: Iterable[str]) -> Call[dict[str, bytes]]:
+def taken_back(row: JobRow, source: Source | None, keys: Iterable[str]) -> Call[dict[str, bytes]]:
     """What to record of effects that did not happen, so that they are called again."""
-    kept: KeptJob = yield ReadKept(row.id)
-    open_envelope(row.envelope, of=f"the envelope of job {row.id}")  # who can't read the job says nothing of it
+    kept, state = yield from _kept(row, source)
+    open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+    records = dict[str, bytes]()
     for key in keys:
-        _check(row, kept, RESULT + key)
-        if OUTCOME + key in kept.journal:
+        if RESULT + key in state or _holds(kept, OUTCOME + key):
             raise BadSetup(f"effect {key!r} of job {row.id} has happened: its result is recorded")
-    return {EFFECT + key: seal_blob(None, path=RESULT + key) for key in keys}
+        _check(row, kept, RESULT + key)
+        records |= {EFFECT + key: seal_blob(None, path=RESULT + key), DOUBT + key: b""}
+    return records
+
+
+def _kept(row: JobRow, source: Source | None) -> Call[tuple[KeptJob, dict[str, Any]]]:
+    kept: KeptJob = yield ReadKept(row.id)
+    state: Any = source.checkpoint.state if source is not None and source.checkpoint.framework == "python" else None
+    return kept, cast("dict[str, Any]", state) if isinstance(state, dict) else {}
+
+
+def _holds(kept: KeptJob, key: str) -> bool:
+    """Whether there is a record that was not taken back."""
+    return key in kept.journal and open_blob(kept.journal[key], of=f"record {key!r} of job {kept.job.id}") is not None
 
 
 def _check(row: JobRow, kept: KeptJob, name: str) -> None:

@@ -18,8 +18,8 @@ _BLOBS = {
 
 
 def records(codec: Codec, journal: Mapping[str, bytes], job_id: str) -> dict[str, bytes]:
-    """A journal's records, coded."""
-    return {key: codec.wrap(value, _record(key, job_id)) for key, value in journal.items()}
+    """A journal's records, coded. An empty one deletes."""
+    return {key: value and codec.wrap(value, _record(key, job_id)) for key, value in journal.items()}
 
 
 def read_journal(codec: Codec, journal: Mapping[str, bytes], job_id: str) -> dict[str, bytes]:

@@ -22,6 +22,7 @@ from .checkpoints import (
 from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
+    DOUBT,
     EFFECT,
     LEFT,
     MARK,
@@ -99,6 +100,7 @@ from .threads import (
 Saving: TypeAlias = Save | HandOff | Complete | Suspend | Sleep | Spawn
 
 __all__ = [
+    "DOUBT",
     "EFFECT",
     "LEFT",
     "MARK",

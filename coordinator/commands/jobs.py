@@ -103,7 +103,7 @@ class Heartbeat(Command[list[str]]):
 
 @dataclass(frozen=True, slots=True)
 class Record(Command[None]):
-    """Commit journal records without a checkpoint."""
+    """Commit journal records without a checkpoint. Here and in other commands, an empty one deletes that key."""
 
     fence: Fence
     records: Mapping[str, bytes]
@@ -115,6 +115,8 @@ SPENT = "spent"
 STEP = "step/"
 # Those that say that an effect has started.
 EFFECT = "effect/"
+# Those that say that an effect is open: it has started, and its outcome is not recorded. Each goes as that is.
+DOUBT = "doubt/"
 # Those that have an effect's outcome, as a step's.
 OUTCOME = f"{STEP}effect:"
 # Those that say that a part of its agent has recorded or found a step or an effect: this, the part, and that one's key.

@@ -295,7 +295,10 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         return dict(self._journals.get(job_id, {}))
 
     def put_journal(self, job_id: str, records: Mapping[str, bytes]) -> None:
-        self._journals.setdefault(job_id, {}).update(records)
+        journal = self._journals.setdefault(job_id, {})
+        journal.update(records)
+        for key in [key for key, value in records.items() if not value]:
+            del journal[key]
 
     def drop_journal(self, job_id: str) -> None:
         self._journals.pop(job_id, None)

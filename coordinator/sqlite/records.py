@@ -306,8 +306,10 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
     def put_journal(self, job_id: str, records: Mapping[str, bytes]) -> None:
         self._db.executemany(
             "INSERT INTO journal (job, key, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
-            [(job_id, key, value) for key, value in records.items()],
+            [(job_id, key, value) for key, value in records.items() if value],
         )
+        if gone := [(job_id, key) for key, value in records.items() if not value]:
+            self._db.executemany("DELETE FROM journal WHERE job = ? AND key = ?", gone)
 
     def drop_journal(self, job_id: str) -> None:
         self._db.execute("DELETE FROM journal WHERE job = ?", (job_id,))

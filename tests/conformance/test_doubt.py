@@ -9,7 +9,7 @@ from batonpass.coordinator.operations.jobs import POISON
 from tests.harness.bench import MINUTE, Bench, new_job, new_target
 
 DOUBT = "effects that had started, and may have happened: 'bill', 'pay'"
-STARTED = {"effect/pay": b"1", "effect/bill": b"1", "effect/done": b"1", "step/effect:done": b"1", "step/other": b"1"}
+STARTED = {"effect/pay": b"1", "doubt/pay": b"1", "doubt/bill": b"1", "effect/done": b"1", "step/effect:done": b"1"}
 
 
 def said(bench: Bench, job_id: str) -> dict[str, str]:
@@ -30,10 +30,33 @@ def test_canceled(bench: Bench, failed: bool) -> None:
 
 def test_canceled_with_nothing_open(bench: Bench) -> None:
     fence = bench.start()
-    bench.do(c.Record(fence, dict.fromkeys(("effect/done", "step/effect:done", "mark/here effect/done"), b"1")))
+    bench.do(c.Record(fence, {"doubt/it's": b"1", "doubt/é": b"1", "other": b"1"}))
+    bench.do(c.Record(fence, {"doubt/it's": b"", "step/effect:it's": b"1"}))
+    bench.save(fence, thread=fence.job_id, records={"doubt/é": b"", "doubt/never": b""})
     bench.do(c.Cancel(fence.job_id))
     assert bench.job(fence.job_id).error == ""
     assert "error" not in said(bench, fence.job_id)
+
+
+def test_what_is_deleted_is_gone(bench: Bench) -> None:
+    fence = bench.start()
+    bench.do(c.Record(fence, {"doubt/a": b"1", "doubt/b": b"1"}))
+    bench.do(c.Record(fence, {"doubt/a": b"", "doubt/c": b""}))
+    bench.do(c.Release(fence))
+    [delivery] = bench.claim()
+    assert delivery.journal == {"doubt/b": b"1"}
+
+
+def test_a_redrive_that_deletes_said_again(bench: Bench) -> None:
+    fence = bench.start()
+    bench.do(c.Record(fence, {"doubt/a": b"1"}))
+    bench.do(c.Fail(fence, "boom", "attempts"))
+    redrive = c.Redrive(fence.job_id, token=fence.token, records={"doubt/a": b"", "effect/a": b"0"})
+    bench.do(redrive)
+    with bench.nothing_changes():
+        bench.do(redrive)
+    [delivery] = bench.claim()
+    assert delivery.journal == {"effect/a": b"0"}
 
 
 @pytest.mark.parametrize("on_busy", ["interrupt", "rollback"])

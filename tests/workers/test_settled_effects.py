@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 import batonpass as bp
 
-from .serving import Ask, Reply, only, serving
+from .serving import Ask, Reply, only, reached, serving
 from .test_effects import Bank
 
 
@@ -63,3 +65,67 @@ async def test_what_has_happened_is_not_taken_back(store_url: str) -> None:
         with pytest.raises(bp.BadSetup, match=r"'pay' .* has happened: its result is recorded"):
             await coordinator.redrive(job.id, not_done=["pay"])
     assert len(bank.keys) == 1
+
+
+async def fails_of(wrong: int, ctx: bp.Context, bank: Bank) -> Reply:
+    await ctx.step("before", str.upper, "x")
+    paid = await ctx.effect("pay", bank.pay, "k")
+    if paid == wrong:
+        raise ValueError("the ledger has no such payment")
+    return Reply(text=str(paid))
+
+
+async def test_what_was_told_is_not_taken_back(store_url: str) -> None:
+    """It would not be called: its result is in the state."""
+    bank = Bank("after")
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        return await fails_of(7, ctx, bank)
+
+    async with serving(only(pays, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="ambiguous"):
+            await job.result(timeout=30)
+        with pytest.raises(bp.BadSetup, match="changes= tells a result of effect 'pay', and not_done= says"):
+            await coordinator.redrive(job.id, changes={"effect:pay": 7}, not_done=["pay"])
+        await coordinator.redrive(job.id, changes={"effect:pay": 7})
+        with pytest.raises(bp.JobFailed, match="no such payment"):
+            await job.result(timeout=30)
+        with pytest.raises(bp.BadSetup, match="has happened"):
+            await coordinator.redrive(job.id, not_done=["pay"])
+        await coordinator.redrive(job.id, changes={"effect:pay": 8})
+        assert (await job.result(timeout=30)).text == "8"
+
+
+async def test_a_place_in_a_result_is_edited(store_url: str) -> None:
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        paid = await ctx.effect("pay", lambda: {"id": "x"})
+        if paid["id"] == "x":
+            raise ValueError("x")
+        return Reply(text=paid["id"])
+
+    async with serving(only(pays, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=30)
+        await coordinator.redrive(job.id, changes={"effect:pay.id": "y"})
+        assert (await job.result(timeout=30)).text == "y"
+
+
+@pytest.mark.parametrize(("fails", "names"), [("before", None), ("after", "'pay'")])
+async def test_a_job_that_is_canceled_names_what_is_open(store_url: str, fails: str, names: str | None) -> None:
+    """Not what never happened, as the effect itself says."""
+    bank = Bank(fails)
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        with contextlib.suppress(bp.Ambiguous, bp.NotDone):
+            await ctx.effect("pay", bank.pay, "k")
+        await ctx.effect("mail", str.upper, "done")
+        return await ctx.ask("go on?", answer=Reply)
+
+    async with serving(only(pays), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+        await job.cancel()
+        error = str((await job.info()).error).partition("; its last error")[0]
+        assert ("may have happened" in error, error.endswith(names or "")) == (names is not None, True)

@@ -17,7 +17,8 @@ from ...coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped
 from ...coordinator.commands.children import AT_ONCE
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
-from ..session import LeaseSession, packed
+from ..journal import packed
+from ..session import LeaseSession
 from .counted import Later, apart, counted
 from .steps import Pause, Steps
 

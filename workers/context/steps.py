@@ -20,6 +20,7 @@ from ...contracts.errors import BadSetup, StepMismatch, Unserializable
 from ...coordinator.commands import STEP
 from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
+from ..doubt import settled
 from ..parts import is_anothers
 from .arguments import digest_of, same
 
@@ -214,7 +215,7 @@ class Steps:
         """Note a result. Gives what to commit for it in the block: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         done = self._done[full] = Recorded(digest, result, stored=False)
-        yield self.snapshot(full) if self._own_state else None, done.missing(full)
+        yield self.snapshot(full) if self._own_state else None, done.missing(full) | settled(full)
         done.stored = True
 
     def snapshot(self, step: str, asking: tuple[str, bytes | None] | None = None) -> Snapshot:

@@ -38,7 +38,8 @@ from .lending import around, as_input, with_input
 from .outlines import Outlines
 
 # Set to the thread in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins
-# there may branch it. LangGraph passes it to every put of that run, and keeps names with two underscores out of the metadata.
+# there may branch it. LangGraph passes it to every put of that run, and keeps names with two underscores out of the
+# metadata.
 BRANCHES = "__batonpass_branches"
 
 # In place of a checkpoint's id: the last checkpoint with the whole value of a delta channel. No id is just a NUL.

@@ -13,7 +13,7 @@ elseif job.state == 'submitted' and job.closed == 'redrive' then
   local is = redis.call('HMGET', P .. 'j:' .. id, 'tip', 'envelope')
   local so = ARGV[5] == '' or (job.agent == ARGV[8] and is[2] == ARGV[7])
   for at = 10, #ARGV, 2 do
-    so = so and redis.call('HGET', P .. 'n:' .. id, ARGV[at]) == ARGV[at + 1]
+    so = so and (redis.call('HGET', P .. 'n:' .. id, ARGV[at]) or '') == ARGV[at + 1]
   end
   if so and (tip == '' or tip == is[1]) then
     return { '+' }

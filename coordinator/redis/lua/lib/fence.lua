@@ -38,8 +38,14 @@ local function held(id, token, lease, operation, ...)
 end
 
 -- Adds the keys and values from ARGV[at] on to the hop's journal, in portions: `unpack` takes a few thousand at most.
+-- Keys without a value are deleted.
 local function append_journal(id, at)
   for first = at, #ARGV, 1000 do
     redis.call('HSET', P .. 'n:' .. id, unpack(ARGV, first, math.min(first + 999, #ARGV)))
+  end
+  for each = at, #ARGV, 2 do
+    if ARGV[each + 1] == '' then
+      redis.call('HDEL', P .. 'n:' .. id, ARGV[each])
+    end
   end
 end

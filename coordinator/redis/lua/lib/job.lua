@@ -328,21 +328,18 @@ local function reopen(id)
   end
 end
 
--- Which effects of a job's hop have started, and have no recorded outcome, after '; '. '' if there are none. Only names
--- tell here, so that one that was taken back is among them.
+-- Which effects of a job's hop have started, and have no recorded outcome, after '; '. '' if there are none.
 local function in_doubt(id)
-  local known, left = {}, {}
+  local left = {}
   for _, key in ipairs(redis.call('HKEYS', P .. 'n:' .. id)) do
-    known[key] = true
-  end
-  for key in pairs(known) do
-    local name = string.match(key, '^effect/(.*)$')
-    if name and not known['step/effect:' .. name] then
-      left[#left + 1] = "'" .. name .. "'"
+    local name = string.match(key, '^doubt/(.*)$')
+    if name then
+      left[#left + 1] = name
     end
   end
   table.sort(left)
-  return left[1] and '; effects that had started, and may have happened: ' .. table.concat(left, ', ') or ''
+  local named = table.concat(left, "', '")
+  return left[1] and "; effects that had started, and may have happened: '" .. named .. "'" or ''
 end
 
 -- Ends a job from outside, whoever holds it. `successor` is the job that gets its thread, if any. `fields` are those of
