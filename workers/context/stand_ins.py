@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import lru_cache, partial
 from typing import Any, Final, NoReturn, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SerializationInfo
 from pydantic_core import PydanticOmit, PydanticSerializationUnexpectedValue, SchemaSerializer
 from pydantic_core.core_schema import (
     any_schema,
@@ -57,6 +58,8 @@ _OPTIONS: Final = {
 _FIELDS: Final = frozenset({"model-field", "dataclass-field", "typed-dict-field"})
 _LOOSE: Final = frozenset({"any", "call", "is-instance", "function-plain"})
 _ATOMS: Final = frozenset({"str", "int", "float", "bool", "bytes"})
+_BEGUN: ContextVar[frozenset[int]] = ContextVar("batonpass_begun", default=frozenset())
+"""The ids of what is being dumped."""
 
 
 def dump(value: BaseModel, *, kept: bool = False) -> Any:
@@ -94,11 +97,16 @@ class _Noting:
 
 def _stand_in(value: Any, *, kept: bool, **options: Any) -> Any:
     """What a model or dataclass would be dumped as. `kept`: its class has made lists of its sets before."""
+    if id(value) in _BEGUN.get():
+        return UNKNOWN  # a way back that its class leaves out, but only of JSON
     kind: Any = class_of(value)
+    token = _BEGUN.set(_BEGUN.get() | {id(value)})
     try:
         return _serializer(kind, kept).to_python(value, warnings=False, **options)
     except Exception:  # its own serializers may raise anything
         return UNKNOWN
+    finally:
+        _BEGUN.reset(token)
 
 
 @lru_cache(maxsize=256)
@@ -144,11 +152,13 @@ class _Opening:
             return self._any
         if not how["type"].startswith("function-"):
             return how
-        at, wraps = int(how.get("is_field_serializer", False)), how["type"] == "function-wrap"
+        theirs: Any = partial(_plainly, how["function"], how.get("info_arg", False))
+        if how["type"] == "function-wrap":
+            theirs = partial(_around, how["function"], int(how.get("is_field_serializer", False)))
         inner = how.get("schema") or {key: each for key, each in known.items() if key != "serialization"}
         return {
             **how,
-            "function": partial(_theirs, how["function"], at, wraps, self._kept),
+            "function": theirs,
             "schema": self.schema(inner),
             "return_schema": self.schema(how.get("return_schema") or any_schema()),
         }
@@ -192,8 +202,35 @@ def _part(held: Any, written: Callable[[Any], Any]) -> Any:
         return UNKNOWN
 
 
-def _theirs(function: Callable[..., Any], at: int, wraps: bool, kept: bool, *given: Any) -> Any:
-    """What a serializer makes of a value. One that can't write but JSON makes no sets: it counts as what it gets."""
+def _plainly(function: Callable[..., Any], asks: bool, *given: Any) -> Any:
+    """What a serializer makes of a value. One that can't write but JSON is told that it does."""
+    try:
+        return function(*given)
+    except Exception:
+        if not asks:
+            raise
+        *rest, info = given
+        return function(*rest, _ForJson(info))
+
+
+class _ForJson:
+    """Tells a serializer that it writes JSON, and all else as it is."""
+
+    mode = "json"
+
+    def __init__(self, info: SerializationInfo) -> None:
+        self._info = info
+
+    def mode_is_json(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._info, name)
+
+
+def _around(function: Callable[..., Any], at: int, *given: Any) -> Any:
+    """What a serializer makes of what pydantic writes. One that can't but of JSON makes no sets: it counts as what it
+    gets."""
     try:
         return function(*given)
     except (PydanticOmit, PydanticSerializationUnexpectedValue):
@@ -201,7 +238,7 @@ def _theirs(function: Callable[..., Any], at: int, wraps: bool, kept: bool, *giv
     except Exception as error:
         if "unhashable" in str(error):
             raise
-        return given[at + 1](given[at]) if wraps else _undeclared(given[at], kept=kept)
+        return given[at + 1](given[at])
 
 
 def _row(held: Any, written: Callable[[Any], Any], *, kept: bool) -> Any:
