@@ -48,12 +48,13 @@ def reap(records: Records, command: Reap) -> Reaped:
 
 def _drop_expired(records: Records, limit: int) -> bool:
     """Free checkpoints whose time is over. A thread goes with its last one. Returns whether some are left, because they
-    have too many spans for one command."""
-    rows, _, onward = step(records.expired_checkpoints(limit))
+    are too many for one command, or have too many spans."""
+    expired = records.expired_checkpoints(limit + 1)
+    rows = step(expired[:limit]).rows
     drop(records, rows)
     for thread in {row.thread for row in rows}:
         forget(records, thread)
-    return onward is not None
+    return len(rows) < len(expired)
 
 
 def _take_back(records: Records, row: JobRow) -> int:

@@ -150,6 +150,27 @@ def test_reap_frees_no_more_than_its_limit(bench: Bench) -> None:
     assert bench.happened("run").count("checkpoint.expired") == 5
 
 
+def test_reap_tells_whether_expired_checkpoints_are_left(bench: Bench) -> None:
+    """Otherwise each worker frees as many a second as one command may, and those that are saved faster stay for
+    ever."""
+    for _ in range(6):
+        bench.save(None, thread="run", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    assert [bench.do(c.Reap(limit=2)).next_due for _ in range(4)] == [1, 1, -1, -1]
+
+
+def test_those_that_jobs_need_are_not_left(bench: Bench) -> None:
+    """Nobody may free them, so nobody should try again at once."""
+    for number in range(5):
+        fence = bench.start(thread=f"busy {number}", lease=100 * MINUTE)
+        bench.save(fence, thread=f"busy {number}", ttl=MINUTE)
+    bench.save(None, thread="run", ttl=2 * MINUTE)
+    bench.clock.advance(2 * MINUTE)
+    due = [bench.do(c.Reap(limit=2)).next_due for _ in range(6)]
+    assert due[3:] == [98 * MINUTE] * 3
+    assert bench.happened("run")[-1] == "checkpoint.expired"
+
+
 def test_what_a_job_resumes_from_is_not_freed(bench: Bench) -> None:
     fence = bench.start(thread="run")
     older = bench.save(fence, thread="run", ttl=MINUTE)

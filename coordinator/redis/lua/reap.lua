@@ -124,7 +124,7 @@ for _, fan in ipairs(closing) do
     redis.call('ZREM', P .. 'closing', fan)
   end
 end
-local dropped, needed, left, more = {}, {}, MOST_SPANS, false
+local dropped, needed, left = {}, {}, MOST_SPANS
 for _, id in ipairs(old) do
   local record, head = read_head(id)
   local known = record and redis.call('EXISTS', P .. 't:' .. head.thread) == 1
@@ -136,9 +136,7 @@ for _, id in ipairs(old) do
   elseif needed[head.thread][id] then
     -- An unended job would resume from it: look again in a minute.
     redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
-  elseif left <= 0 then
-    more = true
-  else
+  elseif left > 0 then
     left = left - span_count(head)
     forget_if_empty(head.thread, drop(id, head, now, dropped))
   end
@@ -160,7 +158,7 @@ for _, queue in ipairs(joined) do
   filled[#filled + 1] = queue
 end
 local due = due_in(now)
-if more and due ~= 0 then
+if due ~= 0 and redis.call('ZCOUNT', P .. 'expiry', '-inf', num(now)) > 0 then
   due = 1  -- at once, but not as what is due, such as a lease
 end
 return { '+', moved, due, unpack(filled) }
