@@ -3,11 +3,13 @@
 `sql/` has a file for each version of the schema. `001_...sql` makes the first, and each later one migrates from the
 version before. Each runs in one transaction under the write lock, so a crash leaves the version before intact, and any
 number of processes may try at once. A file that was released is never changed. `sql/indexes.sql` has indexes that don't
-count as a version.
+count as a version, and without which a store can be used.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import re
 import sqlite3
 from collections.abc import Generator, Iterator
@@ -26,6 +28,10 @@ _WHAT_IT_IS = (
 )
 FOLDER = Path(__file__).with_name("sql")
 _NAMED = re.compile(r"CREATE INDEX IF NOT EXISTS (\w+)")
+_PATIENCE = 2.0  # seconds to wait for the write lock to make indexes, once for each file
+_LACKING: set[str] = set()
+"""The files whose indexes could not be made."""
+_log = logging.getLogger("batonpass.store")
 
 
 @cache
@@ -49,13 +55,13 @@ def bring_up_to_date(connection: sqlite3.Connection, path: str, folder: Path = F
             if version < latest(folder):
                 _migrate(connection, version + 1, migrations(folder)[version + 1])
     if (indexes := folder / "indexes.sql").exists():
-        _add(connection, list(statements(indexes.read_text(encoding="utf-8"))))
+        _try_to_add(connection, path, list(statements(indexes.read_text(encoding="utf-8"))))
 
 
 @contextmanager
-def _alone(connection: sqlite3.Connection) -> Generator[None]:
+def _alone(connection: sqlite3.Connection, patience: float = math.inf) -> Generator[None]:
     """A transaction under the write lock."""
-    waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+    waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"), patience)
     try:
         yield
         connection.execute("COMMIT")
@@ -64,11 +70,21 @@ def _alone(connection: sqlite3.Connection) -> Generator[None]:
             connection.execute("ROLLBACK")
 
 
-def _add(connection: sqlite3.Connection, wanted: list[str]) -> None:
-    """Make the indexes that a file of an older Batonpass lacks."""
+def _try_to_add(connection: sqlite3.Connection, path: str, wanted: list[str]) -> None:
+    """Make the indexes that a file of an older Batonpass lacks. If it can't be written now, it can still be read."""
+    try:
+        _add(connection, wanted, 0 if path in _LACKING else _PATIENCE)
+        _LACKING.discard(path)
+    except sqlite3.Error as error:
+        if path not in _LACKING:
+            _log.warning("%s: lists are slower, because indexes can't be made now: %s", path, error)
+        _LACKING.add(path)
+
+
+def _add(connection: sqlite3.Connection, wanted: list[str], patience: float) -> None:
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'index'")}
     if not there >= set(_NAMED.findall("".join(wanted))):
-        with _alone(connection):
+        with _alone(connection, patience):
             for statement in wanted:
                 connection.execute(statement)
 

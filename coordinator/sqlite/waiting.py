@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sqlite3
 import time
@@ -16,14 +17,15 @@ _FIRST_PAUSE, _GROWTH, _LONGEST_PAUSE = 0.00005, 3, 0.006
 _TURN, _BREAK = 0.02, 0.01  # seconds of cleaning up at a stretch, and of leaving the file to others after that
 
 
-def patiently(act: Callable[[], R]) -> R:
-    """What `act` returns, as soon as the file is not busy. Raises SQLite's error after `BUSY_DEADLINE`.
+def patiently(act: Callable[[], R], patience: float = math.inf) -> R:
+    """What `act` returns, as soon as the file is not busy. Raises SQLite's error after `BUSY_DEADLINE`, or `patience`
+    if that is less.
 
     With jitter. SQLite's own waiting backs off to 100 ms, starves writers for seconds, and does not help those who
     switch a new file to WAL at the same time. Readers may have to wait, too: for the very first and last connections,
     which recover and remove the write-ahead log.
     """
-    deadline = time.monotonic() + BUSY_DEADLINE
+    deadline = time.monotonic() + min(BUSY_DEADLINE, patience)
     pause = _FIRST_PAUSE
     while True:
         try:
