@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import ast
 import sys
-from collections.abc import Mapping
-from typing import Any, get_args
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 _NAMES = ("Context", "SyncContext")
 _HOME = "batonpass.workers.context.context"
@@ -27,12 +28,31 @@ def looked_up(text: str, known: Mapping[str, Any]) -> str | None:
 
 
 def holds_ours(annotation: Any, known: Mapping[str, Any]) -> bool:
-    """Whether one of them is in an annotation, as in `Optional[Context]`. A name in text counts as what it is known as,
-    or if only type checkers know it, as what it says."""
+    """Whether one of them is what an annotation stands for, as in `Optional[Context]`. A name in text counts as what it
+    is known as, or if only type checkers know it, as what it says."""
     text: Any = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(text, str):
-        return any(_is_ours(word, known) for word in re.findall(r"[\w.]+", text))
-    return ours(annotation) is not None or any(holds_ours(part, known) for part in get_args(annotation))
+        try:
+            return any(_is_ours(ast.unparse(each), known) for each in _meant(ast.parse(text.strip(), mode="eval").body))
+        except SyntaxError:
+            return False
+    of, args = get_origin(annotation), get_args(annotation)
+    if of in (Union, UnionType, Annotated):
+        return any(holds_ours(each, known) for each in (args[:1] if of is Annotated else args))
+    return ours(annotation) is not None
+
+
+def _meant(read: ast.expr) -> Iterator[ast.expr]:
+    """The names that an annotation in text stands for."""
+    if isinstance(read, ast.BinOp):
+        yield from (*_meant(read.left), *_meant(read.right))
+    elif isinstance(read, ast.Subscript):
+        of = ast.unparse(read.value).rpartition(".")[2]
+        parts = read.slice.elts if isinstance(read.slice, ast.Tuple) else [read.slice]
+        for each in parts if of in ("Optional", "Union") else parts[: of == "Annotated"]:
+            yield from _meant(each)
+    elif isinstance(read, ast.Name | ast.Attribute):
+        yield read
 
 
 def _is_ours(word: str, known: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Literal, Optional
 
 import pytest
 
@@ -44,7 +44,11 @@ OURS = [
     *("bp.Context", "bp.SyncContext | None", "Optional[bp.Context]", "Ours | None", Optional["Ours"]),
     *("Context | None", "batonpass.Context"),  # which are imported for type checkers only
 ]
-OTHERS = [int, SearchContext, SearchContext | None, "SearchContext", "SearchContext | None", "pytest.Context", "int"]
+OTHERS = [
+    *(int, SearchContext, SearchContext | None, Literal["Context"], list[bp.Context], Callable[..., bp.Context]),
+    *(Annotated[int, "the Context"], "SearchContext", "SearchContext | None", "pytest.Context", "int", "not a type"),
+    *("Literal['Context']", "list[Context]", "Callable[[bp.Context], None]", "Annotated[int, Context]"),
+]
 
 
 @pytest.mark.parametrize("fn", PAYLOAD.values(), ids=PAYLOAD)

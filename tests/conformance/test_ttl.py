@@ -227,8 +227,11 @@ def test_who_saves_with_a_ttl_frees_what_has_expired(bench: Bench) -> None:
     assert freed == list(range(100))
 
 
-def test_without_workers_those_who_write_free_all(bench: Bench) -> None:
+@pytest.mark.parametrize("dead", [False, True], ids=["", "beside a dead worker"])
+def test_without_workers_those_who_write_free_all(bench: Bench, dead: bool) -> None:
     """Of checkpoints with many spans, a dozen is freed at once, and a hundred were written meanwhile."""
+    if dead:
+        bench.start(lease=1)
     state = {f"part {number}": "x" * 900 for number in range(50)}
     coordinator, sizes = bench.face(), list[int]()
     for number in range(300):
