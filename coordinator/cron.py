@@ -1,20 +1,21 @@
 """Cron: the times of an expression in a time zone, in ms since 1970.
 
-As in Debian's cron: a time that the clocks skip comes right after the change, a time that they repeat comes once, and
-what recurs every hour or minute goes by the time that really passes.
+An expression is looked for among what a zone's clock shows (its readings, as if each were UTC), and what was found is
+put into real time here. So five fields and six mean the same, whatever a zone does with its clocks.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from ..contracts.errors import BadSetup
 from .calls.inputs import text
 
-# Around a change of the clocks, local times are not in the order of time.
-_CHANGE = timedelta(hours=3)
+# Seconds. No zone changes its clocks twice in that time, or by more.
+_WEEK = 7 * 24 * 3600
 
 
 def check(cron: str, timezone: str) -> None:
@@ -23,11 +24,11 @@ def check(cron: str, timezone: str) -> None:
 
     text(cron, "cron expression")
     try:
-        zone = ZoneInfo(text(timezone, "timezone"))
+        ZoneInfo(text(timezone, "timezone"))
     except (KeyError, ValueError, OSError):
         raise BadSetup(f"timezone={timezone!r} is unknown: use a name such as Europe/Berlin or UTC") from None
     try:
-        due = next(CronSim(cron, datetime.now(zone)), None)
+        due = next(CronSim(cron, datetime.now(UTC)), None)
     except CronSimError as error:
         raise BadSetup(f"cron={cron!r} is not a cron expression ({error}): write e.g. '0 9 * * 1-5'") from None
     if due is None:
@@ -36,31 +37,85 @@ def check(cron: str, timezone: str) -> None:
 
 def following(cron: str, timezone: str, after: int) -> int | None:
     """The first time after a given time, or None."""
-    return next((at for at in _times(cron, _local(after, timezone)) if at > after), None)
+    hours = cron.split()[-4]  # the second of five fields, the third of six
+    find = _recurring if hours.startswith(("*", "0-23")) else _of_day
+    due = find(cron, ZoneInfo(timezone), after // 1000 + 1)
+    return None if due is None else due * 1000
 
 
 def latest(cron: str, timezone: str, after: int, now: int) -> int | None:
     """The last time after one given time and up to another, or None."""
-    from cronsim import CronSim
-
-    first = following(cron, timezone, after)
-    if first is None or first > now:
+    found = following(cron, timezone, after)
+    if found is None or found > now:
         return None
-    near: datetime | None = next(CronSim(cron, _local(now + 1000, timezone), reverse=True), None)
-    start = _local(after, timezone) if near is None else near - _CHANGE
-    found = first
-    for at in _times(cron, start):
-        if at > now:
-            break
-        found = max(found, at)
+    look, end = found, now  # mostly, none comes after the first
+    while end - found >= 1000:
+        later = following(cron, timezone, look)
+        if later is None or later > now:
+            end = look
+        else:
+            found = later
+        look = (found + end) // 2
     return found
 
 
-def _local(at: int, timezone: str) -> datetime:
-    return datetime.fromtimestamp(at / 1000, UTC).astimezone(ZoneInfo(timezone))
+def _of_day(cron: str, zone: ZoneInfo, begin: int) -> int | None:
+    """Times of day: each reading counts once. They come in the order of their readings."""
+    shown = begin - 1 + _offset(zone, begin - 1)
+    return next((at for reading in _readings(cron, shown) if (at := _once(zone, reading)) >= begin), None)
 
 
-def _times(cron: str, start: datetime) -> Iterator[int]:
+def _once(zone: ZoneInfo, reading: int) -> int:
+    """When a clock first shows a reading, or is put forward over it."""
+    shown = datetime.fromtimestamp(reading, UTC).replace(tzinfo=zone)
+    first, second = (int(shown.replace(fold=fold).timestamp()) for fold in (0, 1))
+    put_forward = _change(zone, second, first) if second < first else None
+    return first if put_forward is None else put_forward
+
+
+def _recurring(cron: str, zone: ZoneInfo, begin: int) -> int | None:
+    """What comes every hour, or every few: whenever the clock shows it. What the clock skips comes when it would have
+    been shown if the clock had been left alone, so that as much time has passed since the one before as ever."""
+    change = _change(zone, begin - _WEEK, begin)
+    while True:
+        offset = _offset(zone, begin)
+        due = _first(cron, begin, offset)
+        if due is None:
+            return None
+        if change is not None:
+            before = _offset(zone, change - 1)
+            skipped = _first(cron, begin, before)
+            if skipped is not None and skipped < change + offset - before:
+                due = min(due, skipped)
+        coming = _change(zone, begin, due)
+        if coming is None:
+            return due
+        begin = change = coming
+
+
+def _first(cron: str, begin: int, offset: int) -> int | None:
+    """The first time at or after another, on a clock that is never changed."""
+    reading = next(_readings(cron, begin - 1 + offset), None)
+    return None if reading is None else reading - offset
+
+
+def _readings(cron: str, after: int) -> Iterator[int]:
+    """The readings after another at which an expression is due, in their order."""
     from cronsim import CronSim
 
-    return (int(due.timestamp() * 1000) for due in CronSim(cron, start))
+    return (int(due.timestamp()) for due in CronSim(cron, datetime.fromtimestamp(after, UTC)))
+
+
+def _change(zone: ZoneInfo, since: int, until: int) -> int | None:
+    """The first moment after one and up to another at which the clock is changed, or None."""
+    offset = _offset(zone, since)
+    for start in range(since, until, _WEEK):
+        moments = range(start + 1, min(start + _WEEK, until) + 1)
+        if _offset(zone, moments[-1]) != offset:
+            return moments[bisect_left(moments, True, key=lambda at: _offset(zone, at) != offset)]
+    return None
+
+
+def _offset(zone: ZoneInfo, at: int) -> int:
+    """How far the clock is ahead of UTC, in seconds."""
+    return int(datetime.fromtimestamp(at, zone).replace(tzinfo=UTC).timestamp()) - at

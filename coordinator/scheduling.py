@@ -44,10 +44,11 @@ class Scheduling(History):
         it is, so you can call this at every start.
 
         Any worker submits due jobs, each time once. If the clocks skip a time, its job is submitted when they have been
-        put forward. If they repeat a time, it is submitted once, except what recurs every hour or more often (such as
-        `0 */2 * * *`), which goes by the time that really passes. If no worker was running, the latest missed time is
-        made up for, or none (`catch_up`). If a job can't be submitted (its payload no longer fits, its thread is busy),
-        that is logged and shown in `schedules()` until the next time.
+        put forward. If they repeat a time, it is submitted once. Only what comes every hour or every few (the hours are
+        `*` or such as `*/2`) goes by the time that really passes: a repeated time comes twice, and a skipped one as
+        long after the one before as ever (of `0 */2 * * *`, 03:00 in place of 02:00). If no worker was running, the
+        latest missed time is made up for, or none (`catch_up`). If a job can't be submitted (its payload no longer
+        fits, its thread is busy), that is logged and shown in `schedules()` until the next time.
 
         The options are those of `submit`. `deadline` counts from when each job is submitted. Raises like `submit`, and
         `BadSetup` for an invalid expression or time zone.
