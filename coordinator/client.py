@@ -110,7 +110,7 @@ class Coordinator(Scheduling):
     ) -> list[JobInfo]:
         """List jobs, newest first, optionally of one state or agent, the children of one job, those that are nobody's
         (`children=False`), those on a thread, or those made from `since` and before `until`. For the next page, pass
-        the last job's id as `before`.
+        the last job's id as `before`. (If that was deleted meanwhile, some jobs may come again.)
 
         With `key`, this looks up the job that was submitted to the `agent` with that idempotency key, wherever it is
         now: a list of one, or of none once the key has expired (`key_ttl` after the job's end).
@@ -152,7 +152,8 @@ class Coordinator(Scheduling):
         from `since` and before `until`.
 
         `error` says what went wrong, and `checkpoint_id` where the job would continue. `redrive` retries a job,
-        `delete_job` drops it. For the next page, pass the last job's id as `before`.
+        `delete_job` drops it. For the next page, pass the last job's id as `before`. (If that was deleted meanwhile,
+        the list begins anew.)
         """
         return await adrive(self.store, dead.page(agent, reason, limit, before, since, until))
 

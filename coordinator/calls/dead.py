@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...contracts.agent import Agent
-from ...contracts.errors import BadSetup, WrongState
+from ...contracts.errors import BadSetup, NotFound, WrongState
 from ...contracts.guard import Guard
 from ...contracts.job import FAILURE_REASONS, JobInfo, JobState
 from ...contracts.names import mint, partition_of
@@ -39,7 +39,8 @@ def page(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Call[list[JobInfo]]:
-    """Failed jobs, the last to fail first, optionally those that failed within a time."""
+    """Failed jobs, the last to fail first, optionally those that failed within a time. Below one that was deleted, the
+    list begins anew, so that none is left out."""
     if reason is not None and reason not in FAILURE_REASONS:
         raise BadSetup(f"reason={reason!r}, but it must be one of {', '.join(FAILURE_REASONS)}")
     whose, (first, end) = name_wanted(agent), span(since, until)
@@ -48,7 +49,10 @@ def page(
     top, last = 0, checked(before) if before else ""
     at = 0 if last or until is None else end  # so that all later ones need not be read
     while len(found) < limit:
-        rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True, at=at)
+        try:
+            rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True, at=at)
+        except NotFound:  # that job was deleted, and its id does not tell when it failed
+            return (yield from page(agent, reason, limit, None, since, until))
         wanted = (row for row in rows if whose in (None, row.agent) and reason in (None, row.reason))
         found += listed(row for row in wanted if first <= row.updated < end)
         if len(rows) < _PAGE or rows[-1].updated < first:

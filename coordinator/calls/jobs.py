@@ -26,7 +26,7 @@ from ...contracts.guard import DEFAULT, NOTHING, Guard, Spent
 from ...contracts.handoff import Envelope
 from ...contracts.intent import Intent
 from ...contracts.job import BANDS, ENDED, PRIORITIES, JobInfo, JobState, OnBusy
-from ...contracts.names import digest, home, is_id, mint, partition_of
+from ...contracts.names import digest, home, is_id, mint, minted_at, partition_of
 from ...contracts.nothing import nothing
 from ...contracts.options import JobOptions, SubmitOptions
 from ...contracts.part import Part
@@ -44,6 +44,8 @@ from .inputs import count, fitting, headers, identifier, instant, known, millise
 from .pauses import marked, pauses, told_of
 
 _PAGE = 200
+# By how much later than its id says a job may have been made, in ms: its submit was repeated, or a clock is slow.
+_LATER = 60_000
 
 
 def submit(
@@ -269,10 +271,10 @@ def page(
         raise BadSetup(f"parent={parent!r} lists that job's children: leave out children=False")
     found: list[JobInfo] = []
     last = checked(before) if before else ""
-    if thread is not None and last and (yield from look(last)).thread != text(thread, "thread"):
-        raise BadSetup(f"job {last} is not on thread {thread!r}: before= must be a job that this list has")
     first, end = span(since, until)
-    at = 0 if last or until is None else end  # so that all later jobs need not be read
+    at = 0 if until is None else end  # so that all later jobs need not be read
+    if last:
+        at = yield from _made(last, thread)
     if parent is not None:
         first = max(first, (yield from look(parent)).created)  # its children came later
     while len(found) < limit:
@@ -285,6 +287,18 @@ def page(
             break
         at, last = rows[-1].created, rows[-1].id  # others may delete that job before the next page is read
     return (yield from marked(found[:limit]))
+
+
+def _made(job_id: str, thread: str | None) -> Call[int]:
+    """When a job of a list was made. If it was deleted meanwhile, its id tells, but not to the millisecond: rather some
+    jobs come twice than that one is left out."""
+    try:
+        row = yield from look(job_id)
+    except NotFound:
+        return minted_at(job_id) + _LATER
+    if thread is not None and row.thread != text(thread, "thread"):
+        raise BadSetup(f"job {job_id} is not on thread {thread!r}: before= must be a job that this list has")
+    return row.created
 
 
 def _of_key(agent: str, key: str) -> Call[list[JobInfo]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 import batonpass as bp
+from batonpass.contracts import names
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.calls import dead, jobs
@@ -126,6 +130,47 @@ def test_before_an_unknown_job(bench: Bench) -> None:
     bench.submit()
     with bench.refused(bp.NotFound):
         page(bench, 9, mint("j"))
+
+
+@pytest.mark.parametrize("slow", [0, 30_000])
+def test_a_list_goes_on_where_a_job_was_deleted(bench: Bench, monkeypatch: pytest.MonkeyPatch, slow: int) -> None:
+    """Also if the clock of the program that submitted it is slow: rather some jobs come again than one is left out."""
+    monkeypatch.setattr(names, "time", SimpleNamespace(time_ns=lambda: (bench.clock.now - slow) * 1_000_000))
+    made: list[str] = []
+    for _ in range(6):
+        fence = bench.start("write", thread="one")
+        bench.do(c.Complete(fence, b"result"))
+        made.insert(0, fence.job_id)
+        bench.clock.advance(45_000)
+    face = bench.face()
+    for about in ({}, {"thread": "one"}, {"state": "completed"}, {"children": False, "agent": "write"}):
+        whole = [info.id for info in bench.run(face.jobs(**about))]
+        below = [info.id for info in bench.run(face.jobs(**about, before=whole[2]))]
+        gone = whole.pop(2)
+        bench.do(c.DeleteJob(gone))
+        found = [info.id for info in bench.run(face.jobs(**about, before=gone))]
+        assert found[-len(below) :] == below
+        assert len(found) <= len(below) + 1
+    with bench.refused(bp.NotFound, "is not a job id"):
+        bench.run(face.jobs(before="x"))
+
+
+def test_dead_letters_begin_anew_where_one_was_deleted(bench: Bench) -> None:
+    failed: list[str] = []
+    for _ in range(4):
+        fence = bench.start()
+        bench.do(c.Fail(fence, "boom", "failed", None))
+        failed.insert(0, fence.job_id)
+        bench.clock.advance(1)
+    face = bench.face()
+    first = [info.id for info in bench.run(face.dead_letters(limit=2))]
+    gone = first[-1]
+    bench.do(c.DeleteJob(gone))
+    left = [one for one in failed if one != gone]
+    assert [info.id for info in bench.run(face.dead_letters(before=gone))] == left
+    assert [info.id for info in bench.run(face.dead_letters(before=gone, limit=2))] == left[:2]
+    with bench.refused(bp.NotFound, "is not a job id"):
+        bench.run(face.dead_letters(before="x"))
 
 
 def test_the_children_of_one_job(bench: Bench) -> None:

@@ -102,6 +102,10 @@ async def test_lists_are_those_of_the_command_line(
             while page := await got("/jobs", limit=2, **last):
                 pages, last = [*pages, *page], {"before": page[-1]["id"]}
             assert pages == await got("/jobs")
+            (await http.delete(f"/jobs/{pie['id']}")).raise_for_status()
+            assert await got("/jobs", before=pie["id"]) == await got("/jobs") == pages[1:]
+            assert await printed("jobs", "--before", pie["id"]) == pages[1:]
+            assert await got("/dead-letters", before=pie["id"]) == await got("/dead-letters") == failed
 
             timeline = await got("/timeline", thread=jobs[0].id)
             assert timeline == await printed("timeline", jobs[0].id)
