@@ -16,7 +16,7 @@ def told(error: Any, whole: Mapping[str, Any]) -> list[str]:
     """
     if error.validator == "required":
         missing = (name for name in error.validator_value if name not in error.instance)
-        return [f"{_where(error, name)}: Field required" for name in missing]
+        return [f"{_where(error, name)}: Field required{_meant(error.schema)}" for name in missing]
     if error.validator in ("oneOf", "anyOf"):
         branches = [_target(each, whole) for each in error.validator_value]
         tag = _tag(branches)
@@ -25,6 +25,11 @@ def told(error: Any, whole: Mapping[str, Any]) -> list[str]:
         if not error.context:
             return [f"{_where(error)}: fits more than one of {', '.join(map(_name, branches))}"]
     return [f"{_where(error)}: {_short(error.message)}"]
+
+
+def _meant(schema: Mapping[str, Any]) -> str:
+    """What a schema that is nothing but a condition says of what it requires."""
+    return "" if "properties" in schema or "description" not in schema else f" ({schema['description']})"
 
 
 def _tagged(error: Any, whole: Mapping[str, Any], tag: str, tags: list[Any]) -> list[str]:

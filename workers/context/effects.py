@@ -24,13 +24,17 @@ Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
 Arguments: TypeAlias = tuple[Sequence[Any], Mapping[str, Any]]
 # The number of the next question about an effect: an answer only concerns the attempts before it.
 _ASKS = "asks/"
-# The valid answers. Nothing else is accepted, because a result under another name would be lost.
+# The valid answers. Nothing else is accepted, because a result under another name would be lost, and one that was
+# forgotten would be null.
 _TOLD = AskTerms(
     schema={
         "type": "object",
-        "properties": {"done": {"type": "boolean"}, "result": {}},
+        "properties": {"done": {"type": "boolean"}, "result": {"description": "What the effect returned, or null"}},
         "required": ["done"],
         "additionalProperties": False,
+        "if": {"properties": {"done": {"const": True}}, "required": ["done"]},
+        "then": {"required": ["result"], "description": "what the effect returned, null if that is nothing"},
+        "examples": [{"done": True, "result": "what the effect returned"}, {"done": False}],
     }
 )
 
