@@ -20,6 +20,7 @@ from batonpass.coordinator.commands import ListJobs
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 
+from .asked import UNNAMED, question_problem
 from .continuing import only_warns, stuck
 
 _PAGE = 200
@@ -116,7 +117,7 @@ class _Tally:
     def findings(self, what: str, level: Level) -> Iterator[Finding]:
         for (agent, problem), jobs in self.problems.items():
             yield Finding(
-                "warn" if problem == _UNDECLARED or only_warns(problem) else level,
+                "warn" if problem in (_UNDECLARED, UNNAMED) or only_warns(problem) else level,
                 f"agent {agent}",
                 f"{len(jobs)} {what} {problem}, e.g. {jobs[0]}",
             )
@@ -140,13 +141,15 @@ def against_jobs(app: App, declared: Declared, coordinator: SyncCoordinator) -> 
                     tally.add(row, "are at this agent, which no app has any more")
                 continue
             problem = _payload_problem(app, row)
-            if problem is None and row.tip and looked < _STATES:
+            look = problem is None and bool(row.tip) and looked < _STATES
+            if look:
                 looked += 1
                 problem = _state_problem(app, row, coordinator)
-                if problem is None:
-                    begun.setdefault(row.agent, []).append(row)
+            problem = problem or question_problem(app, row)
             if problem is None:
                 tally.fits += 1
+                if look:
+                    begun.setdefault(row.agent, []).append(row)
             else:
                 tally.add(row, *problem)
         for problem_of in chain.from_iterable(stuck(app, store, rows) for rows in begun.values()):

@@ -89,7 +89,7 @@ async def test_an_answer_is_an_instance_of_its_contract(agent: Any, store_url: s
             await job.answer({"ok": False})
 
 
-async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
+async def test_an_answer_that_does_not_fit_is_asked_for_again(caplog: pytest.LogCaptureFixture) -> None:
     """An older client sent it unchecked. The agent checks it, and tells the person what is wrong."""
     async with serving(only(judge)) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
@@ -99,6 +99,9 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
         assert (first.error, second.question) == (None, "is it good?")
         assert second.error is not None
         assert "ok: Field required" in second.error
+        [told] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        about = f"job {job.id} hop 0 a: the answer to its question 'ask' is not used, and it asks again: "
+        assert told == about + second.error
         with pytest.raises(bp.WrongState, match=f"no longer asks {first.id}, but"):
             await coordinator.answer(first.id, {"ok": True})
         await coordinator.answer(second.id, {"ok": True})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from .counted import apart, counted, is_counted
 from .effects import Act, Commit, Record
 from .steps import Pause, Steps
 
+_log = logging.getLogger("batonpass.worker")
 _PREFIX = "unanswered/"
 # In its place for one that ended the job, perhaps not the last one: a redrive asks it again.
 _AGAIN = "ask-again/"
@@ -146,6 +148,8 @@ def asking(
         try:
             value = _received(session, terms, session.answer.value)
         except ContractViolation as error:  # from a client that could not check it, or for another version
+            about = f"job {session.job_id} hop {session.hop} {session.agent}"
+            _log.warning("%s: the answer to its question %r is not used, and it asks again: %s", about, full, error)
             raise steps.paused(Asking(question, full, digest, replace(terms, error=str(error)), steps)) from None
         yield from _keeping(steps, session)
         return value
