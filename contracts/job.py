@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias, get_args
@@ -144,4 +144,4 @@ class JobInfo:
 
     def as_dict(self) -> dict[str, Any]:
         """Its values for JSON, with times as text."""
-        return jsonable({**asdict(self), "state": str(self.state), "contract": str(self.contract)})
+        return jsonable({**vars(self), "state": str(self.state), "contract": str(self.contract)})

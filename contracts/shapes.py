@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol, cast
 
@@ -57,6 +58,9 @@ def fields_of(stored: Any) -> dict[str, Any]:
 def seen_fields(stored: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """The fields and the private attributes in the stored form of what is, as far as can be seen, a pydantic model, a
     dataclass or a NamedTuple of an unknown class."""
+    if class_of(stored) is str and stored.startswith("{"):  # as a model is stored whose fields are not plain
+        with suppress(ValueError):
+            return fields_of(stored), {}
     if class_of(stored) is list and len(stored) == 4:
         fields, unset, *others = stored
         if class_of(fields) is dict and class_of(unset) is list and all(class_of(each) in _MAYBE for each in others):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from batonpass.contracts import jsonable
+from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.errors import (
     BadSetup,
     BatonpassError,
@@ -204,8 +205,7 @@ def show(
     """Show a job: its state, worker, question, payload and result. Or a checkpoint with its state."""
     with opened(store, namespace) as coordinator:
         if is_id(what, "c"):
-            about = asdict(coordinator.restore(what))
-            about.pop("native")
+            about = checkpoint_described(coordinator.restore(what))
         elif is_id(what, "j"):
             about = _job(coordinator, what)
         else:
@@ -222,14 +222,14 @@ def show(
 def _text(name: str, value: Any) -> str:
     """What `show` says of a value: in one line, or as JSON."""
     if name in ("guard", "spent"):
-        return _limits(value)
+        return _limits(asdict(value))
     if name == "path":
         return cell(" > ".join(value))
     if name == "lease":
-        return f"worker {cell(value['worker'])}, token {value['token']}, until {cell(value['expires_at'])}"
+        return f"worker {cell(value.worker)}, token {value.token}, until {cell(value.expires_at)}"
     if name == "paused":
-        return f"its agent, since {cell(value['since'])}{value['reason'] and ': '}{cell(value['reason'])}"
-    if isinstance(value, dict | list):
+        return f"its agent, since {cell(value.since)}{value.reason and ': '}{cell(value.reason)}"
+    if isinstance(value, dict | list) or is_dataclass(value):
         return visible_json(jsonable.as_json(value, indent=2).decode())
     return cell(", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value)
 
@@ -335,7 +335,12 @@ def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
 
 def described(info: JobInfo) -> dict[str, Any]:
     """A job as `as_dict` and --json have it."""
-    return {**asdict(info), "state": str(info.state), "contract": str(info.contract)}
+    return {**vars(info), "state": str(info.state), "contract": str(info.contract)}
+
+
+def checkpoint_described(found: Checkpoint) -> dict[str, Any]:
+    """A checkpoint as JSON shows it: without what only its framework reads."""
+    return {each.name: getattr(found, each.name) for each in fields(found) if each.name != "native"}
 
 
 def with_values(info: JobInfo, payload: Any, result: Any, waits_for: str | None) -> dict[str, Any]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.diff import Diff
 from batonpass.contracts.errors import BadSetup
 from batonpass.coordinator.paths import edited
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .job_options import At, Deadline, Delay, Expires, KeyTtl, Rank, Trace, job_options
-from .jobs import mapping
+from .jobs import checkpoint_described, mapping
 from .options import (
     DEFAULT_NAMESPACE,
     DEFAULT_STORE,
@@ -174,8 +172,3 @@ def copy(
         count = coordinator.copy(thread, to=to)
     text = f"copied {count} checkpoint(s) of {thread} to {to}"
     print_json({"thread": to, "copied": count}) if as_json else say(text)
-
-
-def checkpoint_described(found: Checkpoint) -> dict[str, Any]:
-    """A checkpoint as JSON shows it: without what only its framework reads."""
-    return {each.name: getattr(found, each.name) for each in fields(found) if each.name != "native"}

@@ -8,8 +8,8 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
+from batonpass.cli.jobs import checkpoint_described
 from batonpass.cli.retention import ALL
-from batonpass.cli.travel import checkpoint_described
 from batonpass.contracts.diff import Diff
 from batonpass.contracts.errors import NotFound
 from batonpass.contracts.options import JobOptions
