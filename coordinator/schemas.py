@@ -14,16 +14,13 @@ from .problems import told
 
 def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) -> bytes:
     """Plain values as JSON, checked by a schema. Raises `ContractViolation`, about its contract or about `what`."""
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
+    from .formats import checker  # which takes as long to import as much of the rest
 
     try:
         data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
     except ValueError as error:
         raise ContractViolation(f"not a valid {what}: it can't be written as JSON: {error}") from None
-    # A stored schema may not make us fetch anything. (The library is typed in part only.)
-    validator: Any = Draft202012Validator(schema, registry=Registry())
-    found = validator.iter_errors(from_json(data))
+    found = checker(schema).iter_errors(from_json(data))
     problems = list(dict.fromkeys(problem for error in found for problem in told(error, schema)))
     if problems:
         raise ContractViolation(f"not a valid {what}: {'; '.join(problems)}", fields=problems)

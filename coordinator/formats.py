@@ -1,0 +1,98 @@
+"""Formats: what a JSON Schema says of texts and decimals, checked as pydantic reads them.
+
+Most schemas are pydantic's, and what a class takes has to fit its schema: by the formats' own rules the date
+"2026-12-01T00:00:00" would be refused, and so would the decimal "1e2" by the pattern that pydantic gives.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import cache, partial
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
+from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import ValidationError as Unfit
+from referencing import Registry
+
+_READ: Mapping[str, core_schema.CoreSchema] = {
+    "date": core_schema.date_schema(),
+    "date-time": core_schema.datetime_schema(),
+    "time": core_schema.time_schema(),
+    "duration": core_schema.timedelta_schema(),
+    "uuid": core_schema.uuid_schema(),
+    "uuid1": core_schema.uuid_schema(version=1),
+    "uuid3": core_schema.uuid_schema(version=3),
+    "uuid4": core_schema.uuid_schema(version=4),
+    "uuid5": core_schema.uuid_schema(version=5),
+    "uri": core_schema.url_schema(),
+    "email": core_schema.str_schema(pattern="@"),  # more needs a package that may not be there
+}
+# How the pattern of a decimal in a text begins. The rest of it says how many digits there may be, though the library
+# finds that in any text.
+_DECIMAL = "^(?!^[-+.]*$)[+-]?0*"
+_MOST_DIGITS = re.compile(r"\(\?=\[\\d\.\]\{1,(\d+)\}")
+_PLACES = re.compile(r"\\d\{0,(\d+)\}0\*\$")
+_BOUNDS = {
+    "minimum": "ge",
+    "exclusiveMinimum": "gt",
+    "maximum": "le",
+    "exclusiveMaximum": "lt",
+    "multipleOf": "multiple_of",
+}
+_EXACT = 15  # digits of a bound that is written as a float: one with more may have been another
+
+
+def checker(schema: Mapping[str, Any]) -> Any:
+    """What checks values by a schema, which may not make us fetch anything."""
+    return _Checker(schema, registry=Registry(), format_checker=_FORMATS)
+
+
+@cache
+def _reader(name: str) -> SchemaValidator:
+    return SchemaValidator(_READ[name])
+
+
+def _fits(name: str, value: object) -> bool:
+    return not isinstance(value, str) or _reader(name).isinstance_python(value)
+
+
+def _any_of(
+    validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    """As the library's, except for decimals, which are numbers or texts."""
+    texts = [each for each in branches if isinstance(each, dict) and str(each.get("pattern", "")).startswith(_DECIMAL)]
+    numbers = [each for each in branches if isinstance(each, dict) and each.get("type") == "number"]
+    if not texts or not numbers:
+        yield from Draft202012Validator.VALIDATORS["anyOf"](validator, branches, value, schema)
+        return
+    others = (each for each in branches if each not in (texts[0], numbers[0]))
+    if any(validator.evolve(schema=each).is_valid(value) for each in others):
+        return
+    try:
+        _decimals(json.dumps([numbers[0], texts[0]])).validate_python(value)
+    except Unfit as error:
+        yield ValidationError(f"{value!r}: {error.errors()[0]['msg']}", validator="decimal")
+
+
+@cache
+def _decimals(pair: str) -> SchemaValidator:
+    """What reads the decimals of a schema's branches for numbers and for texts, which pydantic has made of one type."""
+    number, text = json.loads(pair)
+    bounds = {_BOUNDS[word]: Decimal(repr(bound)) for word, bound in number.items() if word in _BOUNDS}
+    options: dict[str, Any] = {name: bound for name, bound in bounds.items() if len(bound.as_tuple().digits) <= _EXACT}
+    if most := _MOST_DIGITS.search(text["pattern"]):
+        options["max_digits"] = int(most[1]) - 1
+    if places := _PLACES.search(text["pattern"]):
+        options["decimal_places"] = int(places[1])
+    return SchemaValidator(core_schema.decimal_schema(**options))
+
+
+_FORMATS = FormatChecker(())
+for _name in _READ:
+    _FORMATS.checks(_name)(partial(_fits, _name))
+_extend: Any = validators.extend  # typed in part only
+_Checker = _extend(Draft202012Validator, {"anyOf": _any_of})
