@@ -47,6 +47,7 @@ def suspending(fence: Fence, question: Any, terms: AskTerms, kind: str, last: Ne
         timeout=terms.timeout,
         otherwise=b"" if terms.default is MISSING else seal_blob(terms.default, path="default"),
         escalation="\n".join(f"{wait} {name}" for name, wait in terms.escalation),
+        again=bool(terms.error),
     )
 
 

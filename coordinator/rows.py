@@ -48,6 +48,7 @@ class JobRow:
     `asked` names the newest question: when it was asked, but later than the one before. `answered` is the name of the
     last question that was answered, and the answer's digest, "default" or "timeout". `escalation` says who is asked
     when the time is over, in a line for each (how long in ms, and who); `escalated` is how many of them were asked.
+    Once a person has answered, a line before these says until when the question would have waited.
     `terms` is what else is stored about the question, `otherwise` the answer that is taken if nobody gives one.
 
     A child has its `parent`, the fan-out that it counts for (`brood`; "" when it does not count any more), and its

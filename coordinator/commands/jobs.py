@@ -166,6 +166,9 @@ class Suspend(Command[None]):
     `terms` is what else is stored about the question. After `timeout` (0: never), the next of `escalation` is asked (in
     a line for each: for how long, and who). After the last one, the job goes on with the answer `otherwise`, or without
     one if that is empty.
+
+    With `again`, the last answer was not one, and the question goes on as it was: whom it asks, until when, and who
+    comes next stay. (What an older release has stored of an answer does not say that: then it begins anew.)
     """
 
     fence: Fence
@@ -176,6 +179,7 @@ class Suspend(Command[None]):
     timeout: int = 0
     otherwise: bytes = b""
     escalation: str = ""
+    again: bool = False
 
 
 @dataclass(slots=True)  # as NewCheckpoint

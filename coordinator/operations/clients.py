@@ -102,6 +102,8 @@ def answer(records: Records, command: AnswerJob) -> None:
     digest = sha1(command.answer, usedforsecurity=False).hexdigest()
     if row.state == JobState.INPUT_REQUIRED and command.asked in (0, row.asked):
         row.answer, row.answered = command.answer, f"{row.asked} {digest}"
+        if row.due:
+            row.escalation = f"{row.due}\n{row.escalation}"
         go_ahead(records, row, kinds.ANSWERED, **({"by": command.by} if command.by else {}))
         store(records, row)
         return

@@ -167,9 +167,13 @@ def suspend(records: Records, command: Suspend) -> None:
     pause(records, row)
     row.asked = max(records.now, row.asked + 1)  # no question of the job has the name of another one
     row.question, row.terms, row.answer = command.question, command.terms, b""
-    row.assignee, row.otherwise = command.assignee, command.otherwise
-    row.escalation, row.escalated = command.escalation, 0
-    row.due = records.now + command.timeout if command.timeout else 0
+    row.otherwise = command.otherwise
+    until, line, later = row.escalation.partition("\n")
+    if command.again and line and until.isdecimal():
+        row.due, row.escalation = int(until), later
+    else:
+        row.assignee, row.escalation, row.escalated = command.assignee, command.escalation, 0
+        row.due = records.now + command.timeout if command.timeout else 0
     emit(records, kinds.SUSPENDED, row, checkpoint=row.tip, assignee=row.assignee, due=row.due or "")
     free_slot(records, row)
     store(records, row)

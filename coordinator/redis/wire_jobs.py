@@ -101,7 +101,7 @@ def release_args(m: c.Release) -> list[Arg]:
 def suspend_args(m: c.Suspend) -> list[Arg]:
     """As suspend.lua takes it."""
     asking: list[Arg] = [m.question, m.terms, m.assignee, m.timeout, m.otherwise, m.escalation]
-    return [*fence_args(m.fence), *asking, *checkpoint_args(m.checkpoint)]
+    return [*fence_args(m.fence), *asking, int(m.again), *checkpoint_args(m.checkpoint)]
 
 
 def redrive_args(m: c.Redrive) -> list[Arg]:

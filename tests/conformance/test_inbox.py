@@ -3,6 +3,8 @@ time."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
@@ -122,6 +124,52 @@ def test_an_unanswered_question_escalates_and_then_the_job_continues(bench: Benc
     bench.do(c.Fail(fence_of(delivery), "nobody", "unanswered"))
     bench.do(c.Redrive(job))
     assert bench.job(job).answered == ""
+
+
+def test_a_question_asked_again_goes_on_as_it_was(bench: Bench) -> None:
+    """Whose answer was wrong gets no more time, and those who come next are not put off."""
+    late: dict[str, Any] = {
+        "assignee": "ann",
+        "timeout": MINUTE,
+        "otherwise": b"no",
+        "escalation": f"{2 * MINUTE} lead\n{MINUTE} boss",
+    }
+    job = ask(bench, **late)
+    start = bench.clock.now
+    ends = {MINUTE: "lead", 3 * MINUTE: "boss", 4 * MINUTE: ""}
+    name = "ann"
+    for end, following in ends.items():
+        for question in (b"sure?", b"sure??"):
+            bench.clock.advance(1000)
+            bench.do(c.AnswerJob(job, question))
+            bench.do(c.Suspend(bench.take(), question, **late, again=True))
+            [row] = bench.do(c.Inbox())
+            assert (row.assignee, row.due - start) == (name, end)
+            told = bench.do(c.Events(subject=job))[-1].fields
+            assert (told["assignee"], int(told["due"])) == (row.assignee, row.due)
+        bench.clock.advance(start + end - bench.clock.now)
+        bench.do(c.Reap())
+        name = following
+    assert bench.take()
+    assert (bench.job(job).answer, bench.job(job).answered.split()[1]) == (b"no", "default")
+
+
+def test_a_question_asked_again_of_which_no_time_is_known_begins_anew(bench: Bench) -> None:
+    """As one that has no time, or whose answer an older release has stored."""
+    job = ask(bench, assignee="ann")
+    bench.do(c.AnswerJob(job, b"yes"))
+    bench.do(c.Suspend(bench.take(), b"sure?", assignee="bob", timeout=MINUTE, escalation="9 lead", again=True))
+    [row] = bench.do(c.Inbox())
+    assert (row.assignee, row.due - bench.clock.now, row.escalation) == ("bob", MINUTE, "9 lead")
+
+
+def test_another_question_has_its_own_time(bench: Bench) -> None:
+    job = ask(bench, assignee="ann", timeout=MINUTE, escalation="9 lead")
+    bench.do(c.AnswerJob(job, b"yes"))
+    bench.clock.advance(1000)
+    bench.do(c.Suspend(bench.take(), b"really?", assignee="bob", timeout=MINUTE))
+    [row] = bench.do(c.Inbox())
+    assert (row.assignee, row.due - bench.clock.now, row.escalation) == ("bob", MINUTE, "")
 
 
 def test_a_canceled_question_has_no_time(bench: Bench) -> None:

@@ -135,9 +135,11 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
     def person(state: Any) -> Any:
         return {"notes": [str(interrupt("yes?", response_schema=Yes).yes)]}
 
-    async with serving(only(lambda: graph(person))) as coordinator:
+    app = only(lambda: graph(person), asks=bp.Asks(assignee="ann", timeout=3600, escalate="lead"))
+    async with serving(app) as coordinator:
         job = await coordinator.submit("a", Topic(text="rain"))
         await question(job)
+        [first] = await coordinator.inbox()
         with pytest.raises(bp.ContractViolation, match="'perhaps' is not of type 'object'"):
             await job.answer("perhaps")
         # An older client sends one that nobody has checked.
@@ -146,6 +148,8 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
             while not [item for item in await coordinator.inbox() if item.error]:
                 await anyio.sleep(0.01)
         assert await question(job) == "yes?"
+        [second] = await coordinator.inbox()
+        assert (second.assignee, second.due_at, second.escalation) == ("ann", first.due_at, (("lead", 3600.0),))
         await job.answer({"yes": True})
         assert (await job.result(timeout=20)).notes == ["True"]
 

@@ -279,7 +279,7 @@ def suspend(world: World, pick: Picks) -> None:
     fence = world.fence(pick)
     last, timeout = maybe_new(world, pick, fence), later(pick) if pick.below(2) else 0
     escalation = "\n".join(f"{HALF + i * STEP} {name}" for i, name in enumerate(["lead", "the boss"][: pick.below(3)]))
-    late = (pick.of(["", "ann"]), timeout, pick.of([b"", b"1"]), escalation)
+    late = (pick.of(["", "ann"]), timeout, pick.of([b"", b"1"]), escalation, pick.below(3) > 0)
     world.say(c.Suspend(fence, b"%d" % pick.below(4), last, b"terms", *late))
 
 

@@ -104,6 +104,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(caplog: pytest.Log
         assert told == about + second.error
         with pytest.raises(bp.WrongState, match=f"no longer asks {first.id}, but"):
             await coordinator.answer(first.id, {"ok": True})
+        assert (second.assignee, second.due_at) == ("ann", first.due_at)
         await coordinator.answer(second.id, {"ok": True})
         assert (await job.result(timeout=DEADLINE)).text == "Verdict True "
 

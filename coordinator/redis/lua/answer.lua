@@ -4,7 +4,8 @@
 -- Returns {'+'}, {'!no_job'}, {'!not_asking', job, state}, {'!asks_other', job, which question, the one asked now}
 --@ uses clock record thread job
 local id, wanted, digest = ARGV[1], ARGV[3], redis.sha1hex(ARGV[2])
-local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'answered', 'queue', 'agent', 'hop', 'asked')
+local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'answered', 'queue', 'agent', 'hop', 'asked', 'due',
+  'escalation')
 if not job[1] then
   return refuse('no_job', id)
 end
@@ -20,7 +21,9 @@ if job[1] ~= 'input_required' or (wanted ~= '0' and wanted ~= asked) then
   return refuse('not_asking', id, job[1])
 end
 
-go_ahead(id, job[3], 'answer', ARGV[2], 'answered', asked .. ' ' .. digest, 'updated', num(now_ms()))
+local timed = tonumber(job[7] or '') or 0
+local kept = timed > 0 and { 'escalation', job[7] .. '\n' .. (job[8] or '') } or {}
+go_ahead(id, job[3], 'answer', ARGV[2], 'answered', asked .. ' ' .. digest, 'updated', num(now_ms()), unpack(kept))
 redis.call('ZREM', ASKING, id)
 redis.call('ZREM', TIMERS, id)
 emit_job(id, 'batonpass.job.answered', job[4], job[5], unpack(ARGV[4] ~= '' and { 'by', ARGV[4] } or {}))
