@@ -88,7 +88,10 @@ class Redrive(Body):
     payload: dict[str, Any] | None = None
     """Instead of its payload."""
     changes: dict[str, Any] | None = None
-    """Values of its state, by key, or by their place in one: `messages[0].content`."""
+    """Values of its state, by key, or by their place in one: `messages[0].content`. What is not there is refused.
+    `effect:KEY` is the result of an effect whose outcome was unknown."""
+    add: dict[str, Any] | None = None
+    """Values under new keys of its state, or results of effects, as in `changes`."""
     guard: Limits | None = None
     """Instead of its limits."""
     not_done: list[str] = []

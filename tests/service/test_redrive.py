@@ -28,6 +28,22 @@ async def costly(ask: Ask, ctx: bp.Context) -> bp.Handoff[Ask]:
     return ctx.hand_off("careful", ask)
 
 
+@app.agent("keeps", accepts=Ask, returns=Reply, retries=1)
+async def keeps(ask: Ask, ctx: bp.Context) -> Reply:
+    text = await ctx.step("write", lambda: ask.text)
+    if text == "bad":
+        raise ValueError("no")
+    return Reply(text=text)
+
+
+@app.agent("pays", accepts=Ask, returns=Reply, retries=1)
+async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+    def pay() -> str:
+        raise TimeoutError("nobody knows")
+
+    return Reply(text=await ctx.effect("pay", pay))
+
+
 class Letter(bp.Contract, name="redriving.letter"):
     first_name: str = Field(alias="FIRST_NAME")
     last: str = Field(alias="first_name")  # the name of the other one
@@ -89,3 +105,37 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 reply = await http.post(f"/jobs/{job}/redrive", json=given)
                 assert (reply.status_code, told in reply.json()["error"]) == (status, True), (given, reply.text)
             assert (await failed.info()).state == bp.JobState.FAILED
+
+
+@pytest.mark.each_store
+async def test_changes_are_of_what_is_there(store_url: str) -> None:
+    """As on the command line, and as in a fork. A misspelt name did nothing, and nobody was told."""
+    with service_of(app, store_url) as address:
+        async with bp.connect(store_url, app=app) as coordinator, app.worker(coordinator), caller(address) as http:
+            job = await coordinator.submit("keeps", Ask(text="bad"))
+            await reached(job, bp.JobState.FAILED)
+            for given, told in [
+                ({"changes": {"wriet": "x"}}, "there is no 'wriet': the state has only write"),
+                ({"changes": {"wriet[0]": "x"}}, "there is no 'wriet"),
+                ({"add": {"write": "x"}}, "'write' is there already: use changes"),
+            ]:
+                reply = await http.post(f"/jobs/{job.id}/redrive", json=given)
+                assert (reply.status_code, told in reply.json()["error"]) == (422, True), reply.text
+            edit = {"changes": {"write": "good"}, "add": {"other": 1}}
+            assert (await http.post(f"/jobs/{job.id}/redrive", json=edit)).status_code == 200
+            assert await coordinator.job(job.id, returns=Reply).result(timeout=DEADLINE) == Reply(text="good")
+
+
+@pytest.mark.parametrize("where", ["changes", "add"])
+async def test_an_effect_is_told(where: str, sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, app.worker(coordinator), caller(address) as http:
+            job = await coordinator.submit("pays", Ask())
+            await reached(job, bp.JobState.FAILED, reason="ambiguous")
+            reply = await http.post(f"/jobs/{job.id}/redrive", json={where: {"effect:pya": "paid"}})
+            assert (reply.status_code, "has not started 'effect:pya'" in reply.json()["error"]) == (422, True), (
+                reply.text
+            )
+            reply = await http.post(f"/jobs/{job.id}/redrive", json={where: {"effect:pay": "paid"}})
+            assert reply.status_code == 200, reply.text
+            assert await coordinator.job(job.id, returns=Reply).result(timeout=DEADLINE) == Reply(text="paid")
