@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 from pydantic_core import SchemaValidator, core_schema
@@ -48,7 +48,8 @@ _EXACT = 15  # digits of a bound that is written as a float: one with more may h
 
 def checker(schema: Mapping[str, Any]) -> Any:
     """What checks values by a schema, which may not make us fetch anything."""
-    return _Checker(schema, registry=Registry(), format_checker=_FORMATS)
+    nothing_else: Registry[Any] = Registry()
+    return _Checker(schema, registry=nothing_else, format_checker=_FORMATS)
 
 
 @cache
@@ -64,8 +65,8 @@ def _any_of(
     validator: Any, branches: Sequence[Any], value: Any, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
     """As the library's, except for decimals, which are numbers or texts."""
-    texts = [each for each in branches if isinstance(each, dict) and str(each.get("pattern", "")).startswith(_DECIMAL)]
-    numbers = [each for each in branches if isinstance(each, dict) and each.get("type") == "number"]
+    texts = [each for each in branches if str(_said(each, "pattern")).startswith(_DECIMAL)]
+    numbers = [each for each in branches if _said(each, "type") == "number"]
     if not texts or not numbers:
         yield from Draft202012Validator.VALIDATORS["anyOf"](validator, branches, value, schema)
         return
@@ -76,6 +77,10 @@ def _any_of(
         _decimals(json.dumps([numbers[0], texts[0]])).validate_python(value)
     except Unfit as error:
         yield ValidationError(f"{value!r}: {error.errors()[0]['msg']}", validator="decimal")
+
+
+def _said(branch: Any, word: str) -> Any:
+    return cast("dict[str, Any]", branch).get(word) if isinstance(branch, dict) else None
 
 
 @cache
@@ -94,5 +99,5 @@ def _decimals(pair: str) -> SchemaValidator:
 _FORMATS = FormatChecker(())
 for _name in _READ:
     _FORMATS.checks(_name)(partial(_fits, _name))
-_extend: Any = validators.extend  # typed in part only
-_Checker = _extend(Draft202012Validator, {"anyOf": _any_of})
+_typed_in_part: Any = validators
+_Checker = _typed_in_part.extend(Draft202012Validator, {"anyOf": _any_of})
