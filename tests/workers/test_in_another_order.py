@@ -241,7 +241,7 @@ async def test_an_answer_is_kept_until_its_question_is_asked_again(
                 for item in await coordinator.inbox():
                     about_effect = isinstance(item.question, dict)
                     asked["effect" if about_effect else item.question] += 1
-                    await coordinator.answer(item.id, {"done": True} if about_effect else "yes")
+                    await coordinator.answer(item.id, {"done": True, "result": None} if about_effect else "yes")
                 await anyio.sleep(0.005)
         assert (await job.result()).text == "yes"
         assert asked["sure?"] == 1
