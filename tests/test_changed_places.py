@@ -102,8 +102,11 @@ async def test_a_redrives_changes(way: str, store_url: str) -> None:
         else:
             with service_of(app, store_url) as address:
                 async with caller(address) as http:
-                    reply = await http.post(f"/jobs/{job.id}/redrive", json={"changes": {"nosuch": 1}})
+                    reply = await http.post(f"/jobs/{job.id}/redrive", json={"add": {"nosuch": 1}})
                     assert (reply.status_code, reply.json()["error"]) == (422, unknown)
+                    reply = await http.post(f"/jobs/{job.id}/redrive", json={"changes": {"nosuch": 1}})
+                    assert reply.status_code == 422
+                    assert "there is no 'nosuch': the state has only messages" in reply.json()["error"]
                     reply = await http.post(f"/jobs/{job.id}/redrive", json={"changes": known})
                     assert reply.status_code == 200
         assert (await job.result(timeout=60)).notes == ["snow|x"]
