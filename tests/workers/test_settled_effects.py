@@ -129,3 +129,25 @@ async def test_a_job_that_is_canceled_names_what_is_open(store_url: str, fails: 
         await job.cancel()
         error = str((await job.info()).error).partition("; its last error")[0]
         assert ("may have happened" in error, error.endswith(names or "")) == (names is not None, True)
+
+
+async def test_what_is_refused_has_changed_nothing(store_url: str) -> None:
+    """A later redrive went on from what the refused one had written."""
+    bank = Bank("after")
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        to = await ctx.step("to", lambda: "bob")
+        await ctx.effect("pay", bank.pay, to)
+        return Reply(text=to)
+
+    async with serving(only(pays, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="ambiguous"):
+            await job.result(timeout=30)
+        before = [each.id for each in await coordinator.timeline(thread=job.id)]
+        for changes in ({"to": "mallory"}, {"to": "mallory", "effect:py": 1}):
+            with pytest.raises(bp.BadSetup, match="has not started 'effect:py'"):
+                await coordinator.redrive(job.id, changes=changes, not_done=["py"] if len(changes) == 1 else [])
+        assert [each.id for each in await coordinator.timeline(thread=job.id)] == before
+        await coordinator.redrive(job.id, not_done=["pay"])
+        assert (await job.result(timeout=30)).text == "bob"
