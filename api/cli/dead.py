@@ -8,6 +8,9 @@ import typer
 
 from batonpass.contracts.errors import BadSetup, NotFound, ThreadBusy, WrongState
 from batonpass.contracts.job import CHILDREN, FailureReason, JobInfo, JobState
+from batonpass.coordinator.calls import drive
+from batonpass.coordinator.calls.dead import state_of
+from batonpass.coordinator.calls.doubt import RESULT
 from batonpass.coordinator.paths import Assignment, edited, root
 from batonpass.coordinator.refusals import refusal
 from batonpass.coordinator.sync_client import SyncCoordinator
@@ -210,16 +213,8 @@ def _changed(
 ) -> dict[str, Any]:
     """The values of a job's state that contain an edit, by name, and the results of effects."""
     given = [*changes, *additions]
-    effects = {place: value for place, value in given if place.startswith("effect:")}
+    effects = {place: value for place, value in given if place.startswith(RESULT)}
     changes, additions = ([each for each in some if each[0] not in effects] for some in (changes, additions))
-    state: Any = edited(_state(coordinator, job) if changes or additions else {}, changes, additions)
+    held = drive(coordinator.store, state_of(coordinator.book, job)) if changes or additions else None
+    state: Any = edited({} if held is None else held, changes, additions)
     return {name: state[name] for name in map(root, dict([*changes, *additions]))} | effects
-
-
-def _state(coordinator: SyncCoordinator, job: str) -> Any:
-    """The state from which a job would continue: its last, or the one to which its thread was taken back."""
-    info = coordinator.job(job).info()
-    newest = coordinator.latest(thread=info.thread)
-    if newest is not None and newest.step == "rollback" and (newest.job, newest.hop) == (info.id, info.hop):
-        return newest.state
-    return coordinator.restore(info.checkpoint_id).state if info.checkpoint_id else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +16,7 @@ from batonpass.contracts.job import JobInfo, JobState
 from batonpass.contracts.names import is_id
 from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.calls import adrive
+from batonpass.coordinator.calls.dead import state_of
 from batonpass.coordinator.calls.doubt import RESULT
 from batonpass.coordinator.calls.events import NOW, last
 from batonpass.coordinator.calls.inputs import cursor
@@ -243,22 +243,12 @@ class _Endpoints:
         changes, added = given.changes or {}, given.add or {}
         named = [[name for name in names if not name.startswith(RESULT)] for names in (changes, added)]
         if any(named):
-            check_names(await self._state(await job.info()), *named)
+            check_names(await adrive(self._coordinator.store, state_of(self._coordinator.book, job.id)), *named)
         edit = {**changes, **added}
         await self._coordinator.redrive(
             job.id, payload=given.payload, changes=edit, guard=guard, not_done=given.not_done
         )
         return answer(vars(Redriven(job.id)))
-
-    async def _state(self, info: JobInfo) -> Any:
-        """The state from which a failed job would continue: its last, or the one to which its thread was taken back.
-        None if there is none: then nothing can be changed, and that is refused elsewhere."""
-        if info.state is not JobState.FAILED:
-            return None
-        newest = await self._coordinator.latest(thread=info.thread)
-        if newest is not None and newest.step == "rollback" and (newest.job, newest.hop) == (info.id, info.hop):
-            return newest.state
-        return (await self._coordinator.restore(info.checkpoint_id)).state if info.checkpoint_id else None
 
 
 def _heard(request: Request, after: str) -> str:

@@ -80,8 +80,8 @@ def redrive(
     edit, keys = Edit(changes or {}).own(), texts(not_done, "not_done")
     row = yield from look(job_id)
     edited = payload is not None or guard is not None
-    if row.state != JobState.FAILED and (edited or changes or keys):
-        raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
+    if edited or changes or keys:
+        _check_failed(row)
     source = (yield from tips.source(book, row)) if payload is not None or changes or keys else None
     if payload is not None and source is not None:
         check_payload(source.checkpoint)
@@ -96,6 +96,19 @@ def redrive(
     except Strayed:  # so seldom that most redrives don't look
         source = yield from tips.source(book, row)
         yield Redrive(row.id, onward, tip or _other(source, row), row.token, records)
+
+
+def state_of(book: Book, job_id: str) -> Call[Any]:
+    """The state from which a failed job would continue. None if its hop has none yet."""
+    row = yield from look(job_id)
+    _check_failed(row)
+    source = yield from tips.source(book, row)
+    return None if source is None else source.checkpoint.state
+
+
+def _check_failed(row: JobRow) -> None:
+    if row.state != JobState.FAILED:
+        raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
 
 
 def _other(source: Source | None, row: JobRow) -> str:

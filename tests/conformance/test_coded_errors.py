@@ -90,6 +90,20 @@ def test_and_what_a_store_quotes_in_its_own_words(bench: Bench) -> None:
     assert "\x02" in reader
 
 
+def test_and_what_it_adds_of_effects_in_doubt(bench: Bench) -> None:
+    """Their names are plain, as the keys of all records."""
+    with coded(bench, encrypt=_KEY) as ours:
+        fence = ours.start()
+        ours.do(c.Record(fence, {"doubt/pay": b"1", "doubt/mail": b"1"}))
+        ours.do(c.Record(fence, {"doubt/mail": b""}))
+        ours.do(c.Fail(fence, _SECRET, "", 60_000))
+        ours.do(c.Cancel(fence.job_id))
+        doubt = "effects that had started, and may have happened: 'pay'"
+        assert ours.job(fence.job_id).error == f"{doubt}; its last error: {_SECRET}"
+        assert _errors(ours, fence.job_id)[-1] == doubt
+    assert "cheese" not in repr(bench.harness.dump())
+
+
 def test_an_error_that_only_looks_like_it(bench: Bench) -> None:
     with coded(bench, encrypt=_KEY) as ours:
         fence = ours.start()

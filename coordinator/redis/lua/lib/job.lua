@@ -351,7 +351,7 @@ local function end_canceled(id, fields, successor)
   local doubt, about = string.sub(in_doubt(id), 3), {}
   if doubt ~= '' then
     local last = redis.call('HGET', P .. 'j:' .. id, 'error')
-    about = { 'error', doubt .. (is_set(last) and '; its last error: ' .. last or '') }
+    about = { 'error', doubt .. ((last or '') ~= '' and '; its last error: ' .. last or '') }
   end
   local filled = finish(id, fields, 'canceled', '', now_text(), unpack(about))
   emit_job(id, 'batonpass.job.canceled', fields.agent, fields.hop, 'worker', fields.worker, 'by', successor or '',
