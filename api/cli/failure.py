@@ -20,10 +20,16 @@ class Halfway(BatonpassError):
 
 
 def failure(error: BatonpassError) -> dict[str, Any]:
-    """One line, what is wrong where, and what a program needs to continue."""
+    """One line, its class, what is wrong where, and what a program needs to continue."""
     if isinstance(error, Halfway):
         return {**failure(error.error), **error.done}
-    return {"error": line(str(error)), "fields": list(wrong_fields(error)), **dict(needed(error))}
+    told = {"error": line(str(error)), "type": kind_of(error), "fields": list(wrong_fields(error))}
+    return {**told, **dict(needed(error))}
+
+
+def kind_of(error: BatonpassError) -> str:
+    """The name of its public class, for programs that do not want to read the text."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == BatonpassError.__module__)
 
 
 def wrong_fields(error: BatonpassError) -> tuple[str, ...]:

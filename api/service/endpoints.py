@@ -10,7 +10,16 @@ from starlette.responses import Response
 
 from batonpass.cli.jobs import described, with_values, without_payload
 from batonpass.contracts.checkpoint import CheckpointSummary
-from batonpass.contracts.errors import BatonpassError, Corrupted, JobError, NotFound, Rewound, Trimmed
+from batonpass.contracts.errors import (
+    BatonpassError,
+    Corrupted,
+    JobError,
+    NotFound,
+    Rewound,
+    Trimmed,
+    Unavailable,
+    Unreachable,
+)
 from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import JobInfo, JobState
 from batonpass.contracts.names import is_id
@@ -57,6 +66,7 @@ from .tracing import trace_of
 from .travel import travel_operations
 
 HEALTH = "/health"
+_MOVED = "the namespace was moved, or is being moved: requests with the token tell where"
 
 
 def operations(coordinator: Coordinator, gauge: Gauge) -> list[Operation]:
@@ -95,9 +105,9 @@ def health_check(coordinator: Coordinator) -> Operation:
             await coordinator.store.acall(Declared())
             await _look_for_moved(coordinator)
         except Elsewhere:
-            return told(Problem(503, "the namespace was moved, or is being moved: requests with the token tell where"))
+            return told(Problem(503, _MOVED, Unavailable.__name__))
         except BatonpassError:
-            return told(Problem(503, "the store can't be reached"))
+            return told(Problem(503, "the store can't be reached", Unreachable.__name__))
         return answer(vars(Alive()))
 
     return Operation("GET", HEALTH, health, None, Alive, open=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from batonpass.cli.failure import kind_of
 from batonpass.cli.options import listed
 from batonpass.contracts.errors import Corrupted, Rewound, Trimmed
 from batonpass.contracts.event import Event
@@ -33,7 +34,7 @@ def passed_over(gap: Rewound | Trimmed | Corrupted) -> BadRequest:
         lost = "this cursor's event was lost with the store's last writes, or never was there"
         kept = "events after this cursor are not kept any more"
         why, after = lost if isinstance(gap, Rewound) else kept, gap.first_available
-    return BadRequest(f"{why}: go on with after={after}", status=410, after=after)
+    return BadRequest(f"{why}: go on with after={after}", status=410, after=after, kind=kind_of(gap))
 
 
 async def following(coordinator: Coordinator, reader: Reader, least: int) -> list[Event]:

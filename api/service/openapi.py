@@ -30,9 +30,10 @@ _TOKEN = {
 _ERROR = {
     "type": "object",
     "description": "Why there is no answer.",
-    "required": ["error", "fields"],
+    "required": ["error", "type", "fields"],
     "properties": {
         "error": {"type": "string", "description": "What is wrong, in a line."},
+        "type": {"type": "string", "description": "The name of the error's class.", "examples": ["ThreadBusy"]},
         "fields": {"type": "array", "items": {"type": "string"}, "description": "What is wrong where."},
         "job_id": {
             "type": "string",

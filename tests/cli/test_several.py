@@ -69,7 +69,7 @@ def test_what_was_canceled_is_told_also_if_another_fails(run: CommandLine, monke
         assert told == Ran(2, f"canceled {first}\n", "batonpass: the store is away\n")
         told = run("cancel", third, second, "--json")
         assert (told.code, told.err) == (2, "batonpass: the store is away\n")
-        assert told.json == {"error": "the store is away", "fields": [], "canceled": [third]}
+        assert told.json == {"error": "the store is away", "type": "Unreachable", "fields": [], "canceled": [third]}
     assert states(run, [first, second, third]) == ["canceled", "submitted", "canceled"]
 
 

@@ -25,6 +25,7 @@ async def test_whether_the_store_can_be_reached_is_told_to_all(own_redis: RedisS
             own_redis.kill()
             reply = await http.get("/health")
             assert (reply.status_code, reply.json()["error"]) == (503, "the store can't be reached")
+            assert reply.json()["type"] == "Unreachable"
             own_redis.start()
             with anyio.fail_after(DEADLINE):
                 while (await http.get("/health")).status_code == 503:

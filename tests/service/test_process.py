@@ -56,7 +56,8 @@ def test_a_request_that_never_comes_is_told_that_the_service_stops(sqlite_url: s
             reply = open_one.makefile("rb").read()
         told = running.communicate(timeout=DEADLINE)[1]
     assert reply.startswith(b"HTTP/1.1 503 ")
-    assert "the service is stopping" in json.loads(reply.partition(b"\r\n\r\n")[2])["error"]
+    problem = json.loads(reply.partition(b"\r\n\r\n")[2])
+    assert ("the service is stopping" in problem["error"], problem["type"]) == (True, "Unavailable")
     assert ("Traceback" in told, running.returncode) == (False, 0)
 
 
