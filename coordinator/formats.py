@@ -67,7 +67,7 @@ def _any_of(
     """As the library's, except for decimals, which are numbers or texts."""
     texts = [each for each in branches if str(_said(each, "pattern")).startswith(_DECIMAL)]
     numbers = [each for each in branches if _said(each, "type") == "number"]
-    if not texts or not numbers:
+    if len(texts) != 1 or len(numbers) != 1:  # which of them belong together can't be told
         yield from Draft202012Validator.VALIDATORS["anyOf"](validator, branches, value, schema)
         return
     others = (each for each in branches if each not in (texts[0], numbers[0]))
@@ -77,6 +77,8 @@ def _any_of(
         _decimals(json.dumps([numbers[0], texts[0]])).validate_python(value)
     except Unfit as error:
         yield ValidationError(f"{value!r}: {error.errors()[0]['msg']}", validator="decimal")
+    except ArithmeticError:  # so it is of more digits than can be counted with
+        yield ValidationError(f"{value!r} has too many digits", validator="decimal")
 
 
 def _said(branch: Any, word: str) -> Any:

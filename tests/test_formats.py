@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
-from pydantic import UUID4, AnyUrl, Field, HttpUrl, ValidationError, condecimal, create_model
+from pydantic import UUID4, AnyUrl, BeforeValidator, Field, HttpUrl, ValidationError, condecimal, create_model
 
 import batonpass as bp
 from batonpass.coordinator.schemas import fit_schema
@@ -38,6 +38,8 @@ CASES: list[tuple[Any, Sequence[Any], Sequence[Any]]] = [
     (Annotated[Decimal, Field(le=Decimal("12345678901234567890"))], ["12345678901234567890"], ["abc"]),
     (Decimal | str | None, ["abc", None], [{}]),
     (list[Price], [["1"]], [["abc"], ["-1"]]),
+    (Annotated[Decimal, Field(gt=100)] | Annotated[Decimal, Field(lt=0)], ["-1", -1, "101", 101], ["abc", 50]),
+    (Annotated[float, Field(le=1)] | Decimal, ["150", 150, 0.5], ["abc"]),
 ]
 
 
@@ -70,6 +72,23 @@ def test_what_the_class_takes_fits(kind: Any, fitting: Sequence[Any], others: Se
             model.model_validate({"field": value})
         with pytest.raises(bp.ContractViolation, match="field"):
             fit_schema("value", model.model_json_schema(), {"field": value})
+
+
+@pytest.mark.parametrize("value", ["12345678123412341234567890123456", 1e30])
+def test_more_digits_than_can_be_counted_with_do_not_fit(value: object) -> None:
+    """(Pydantic's own check of them breaks.)"""
+    model = create_model("Model", field=(Annotated[Decimal, Field(multiple_of=Decimal("0.05"))], ...))
+    with pytest.raises(bp.ContractViolation, match=r"field: .* has too many digits"):
+        fit_schema("value", model.model_json_schema(), {"field": value})
+
+
+def test_a_validator_that_takes_other_texts_says_so() -> None:
+    def minutes(value: Any) -> Any:
+        return timedelta(minutes=int(value[:-1])) if isinstance(value, str) and value.endswith("m") else value
+
+    of_text = BeforeValidator(minutes, json_schema_input_type=str | timedelta)
+    model = create_model("Model", field=(Annotated[timedelta, of_text], ...))
+    fit_schema("value", model.model_json_schema(), {"field": "5m"})
 
 
 def test_an_address_of_mail_has_its_sign() -> None:

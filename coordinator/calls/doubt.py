@@ -30,7 +30,7 @@ def told(row: JobRow, source: Source | None, changes: Mapping[str, Any]) -> Call
     kept, state = yield from _kept(row, source)
     records = dict[str, bytes]()
     for name in names:
-        if is_inside(name, state):
+        if is_inside(name, state) and EFFECT + name.removeprefix(RESULT) not in kept.journal:
             continue
         if name not in state and STEP + name not in kept.journal:
             _check(row, kept, name)

@@ -151,3 +151,21 @@ async def test_what_is_refused_has_changed_nothing(store_url: str) -> None:
         assert [each.id for each in await coordinator.timeline(thread=job.id)] == before
         await coordinator.redrive(job.id, not_done=["pay"])
         assert (await job.result(timeout=30)).text == "bob"
+
+
+@pytest.mark.parametrize("key", ["pay.fee", "pay[0]", "pay['fee']", "pay.tax"])
+async def test_a_key_that_reads_like_a_place_in_another_result(store_url: str, key: str) -> None:
+    bank = Bank("after")
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        paid = await ctx.effect("pay", dict, fee=1)
+        return Reply(text=f"{paid} {await ctx.effect(key, bank.pay, 'k')}")
+
+    async with serving(only(pays, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="ambiguous"):
+            await job.result(timeout=30)
+        # Unless it is a key itself, the first one is a place.
+        await coordinator.redrive(job.id, changes={"effect:pay.fee": 2} | {f"effect:{key}": 7})
+        assert (await job.result(timeout=30)).text == f"{{'fee': {1 if key == 'pay.fee' else 2}}} 7"
+    assert len(bank.keys) == 1
