@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from autogen_agentchat.base import Handoff
-from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage, ThoughtEvent
+from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage
 from autogen_agentchat.teams import GraphFlow
 
 from ...contracts.checkpoint import Snapshot
@@ -17,6 +16,7 @@ from ...coordinator.session import Session
 from .folding import Dump
 from .private import participants
 from .progress import Progress, answer_text
+from .result import own_words
 from .team import Adopted, Message
 from .turn import Turns
 
@@ -68,11 +68,12 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     step = "+".join(speakers) if team.stepped else team.team.name
     out = _handoffs_out(team, said)
     ends = next((f"Handoff to {handoff.target}." for handoff in out if handoff.target in team.outside), None)
+    stop = await _why_stop(team, progress, reason, said)
     if asks := [_question(team, progress, handoff) for handoff in out if handoff.target not in team.outside]:
         progress.stop = ends
-        progress.suspend(asks, handoff=True)
+        progress.suspend(asks, handoff=True, ended=stop is not None)
         return _suspended(progress, progress.snapshot(step))
-    progress.stop = await _why_stop(team, progress, reason, said) or ends
+    progress.stop = stop or ends
     await session.asave(progress.snapshot(step))
     return None
 
@@ -97,22 +98,9 @@ def _handoffs_out(team: Adopted, said: list[Message]) -> list[HandoffMessage]:
 
 
 def _question(team: Adopted, progress: Progress, handoff: HandoffMessage) -> dict[str, Any]:
-    return {"from": handoff.source, "to": handoff.target, "text": _own_words(team, progress, handoff)}
-
-
-def _own_words(team: Adopted, progress: Progress, handoff: HandoffMessage) -> str:
-    """What the asking agent said up to its handoff. The handoff's own text is mostly AutoGen's standard sentence."""
-    words: list[str] = []
     ids = [dump["id"] for dump in progress.messages]
-    for dump in reversed(progress.messages[: ids.index(handoff.id) + 1]):
-        message = team.message(dump)
-        if message.source != handoff.source:
-            break
-        if isinstance(message, TextMessage | ThoughtEvent):
-            words.insert(0, message.content)
-    if not words or handoff.content != Handoff(target=handoff.target).message:
-        words.append(handoff.content)
-    return "\n".join(words)
+    back = (team.message(dump) for dump in reversed(progress.messages[: ids.index(handoff.id)]))
+    return {"from": handoff.source, "to": handoff.target, "text": own_words(handoff, back)}
 
 
 def _suspend_for_proxy(team: Adopted, progress: Progress, proxy: str) -> Suspended:

@@ -24,7 +24,7 @@ _AHEAD = 64  # how many messages a context may skip before what follows is no lo
 def fold(value: Any, thread: list[Dump]) -> Any:
     """A copy of plain values, with references in place of what the thread holds."""
     places = {dump["id"]: place for place, dump in enumerate(thread)}
-    texts = {text: places[dump["id"]] for dump in thread if isinstance(text := dump["content"], str)}
+    texts = {text: places[dump["id"]] for dump in thread if isinstance(text := dump.get("content"), str)}
 
     def folded(value: Any, key: str = "") -> Any:
         if key == "content" and _is(value, str) and len(value) > SHORT and value in texts:
@@ -97,7 +97,7 @@ def heard(member: str, thread: list[Dump]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     thought: str | None = None
     for dump in thread:
-        kind, source, content = dump["type"], dump["source"], dump["content"]
+        kind, source, content = dump["type"], dump["source"], dump.get("content")
         said = kind in _SAID or kind.startswith("StructuredMessage")
         if said and _is(content, dict):
             content = json.dumps(content, separators=(",", ":"), ensure_ascii=False)

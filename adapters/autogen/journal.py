@@ -118,11 +118,16 @@ class Journal:
         asked. Inside a tool's call the name includes that call, because a recorded call does not ask again."""
         clients = self._own.setdefault(member.get(), {})
         clients.setdefault(id(client), client)
-        return f"{member.get()}{_OWN}{[*clients].index(id(client))} {calling.get()}"
+        return own_part(member.get(), f"{[*clients].index(id(client))} {calling.get()}")
 
     def spend(self, usage: RequestUsage) -> None:
         """Count what a model call has just used towards the job's budget."""
         self._session.spend(tokens=usage.prompt_tokens + usage.completion_tokens)
+
+
+def own_part(who: str, part: str) -> str:
+    """The name of a part of a member, or of a team, that is called itself."""
+    return f"{who}{_OWN}{part}"
 
 
 def concerns_job(error: BaseException) -> bool:

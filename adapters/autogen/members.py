@@ -9,14 +9,14 @@ from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, CodeExecutorAgent, MessageFilterAgent, SocietyOfMindAgent
 from autogen_agentchat.base import ChatAgent, Team
-from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat
+from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat, SelectorGroupChat
 
 from ...contracts.errors import BatonpassError
 from . import private
 from .errors import Report, report_errors
 from .keepers import Keeper, Load, Save, keepers_of, own_state
 from .models import JournaledModel, watch_models
-from .tools import adopt_bench, adopt_code, adopt_errors, adopted
+from .tools import adopt_bench, adopt_code, adopt_errors, adopted, chosen_once
 
 _log = logging.getLogger("batonpass.autogen")
 
@@ -156,6 +156,8 @@ def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
                 adopt_bench(bench, private.task_runners(bench), private.tools_in(bench), keepers)
         elif isinstance(member, CodeExecutorAgent):
             adopt_code(member)
+        elif isinstance(member, SelectorGroupChat):
+            private.change_choices(member, partial(chosen_once, _caller(path)))
 
 
 def report_all_errors(team: Team, report: Report) -> None:

@@ -20,7 +20,7 @@ from autogen_agentchat.base import (
     TerminationCondition,
 )
 from autogen_agentchat.messages import MessageFactory
-from autogen_agentchat.teams import BaseGroupChat, GraphFlow
+from autogen_agentchat.teams import BaseGroupChat, GraphFlow, SelectorGroupChat
 from autogen_agentchat.teams._group_chat._graph._digraph_group_chat import GraphFlowManager
 from autogen_agentchat.tools import AgentTool, TeamTool
 from autogen_core import AgentId, SingleThreadedAgentRuntime
@@ -171,6 +171,14 @@ def tools_in(bench: Workbench) -> list[Any]:
 def own_name(bench: Workbench, name: str) -> str:
     """A tool's own name. A workbench may show it to models under another one."""
     return bench._override_name_to_original.get(name, name) if isinstance(bench, StaticWorkbench) else name
+
+
+def change_choices(team: SelectorGroupChat, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace the user's functions that choose the next speaker, or who may be chosen."""
+    if team._selector_func is not None:
+        team._selector_func = change(team._selector_func)
+    if team._candidate_func is not None:
+        team._candidate_func = change(team._candidate_func)
 
 
 def task_runners(workbench: Workbench) -> dict[str, ChatAgent | Team]:

@@ -100,13 +100,13 @@ class Progress:
         """How many of the pending messages are from before this visit. The team's limits don't count them."""
         return max(0, self.since - len(self.messages))
 
-    def suspend(self, questions: list[dict[str, Any]], *, handoff: bool) -> None:
-        """Wait for a person, or several, one after the other. After a handoff the team has stopped, so its limits start
+    def suspend(self, questions: list[dict[str, Any]], *, handoff: bool, ended: bool = False) -> None:
+        """Wait for a person, or several, one after the other. If the team has `ended` with that, its limits start
         again, as in AutoGen."""
         self.asks = {"question": questions[0], "handoff": handoff}
         if more := questions[1:]:
             self.asks["more"] = more
-        if handoff:
+        if ended:
             self.checked, self.turns = [len(self.messages)], 0
 
     def take(self, answer: Answer, messages: list[Dump]) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
-from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, StructuredMessage, TextMessage
+from autogen_agentchat.base import Handoff, TaskResult
+from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, StructuredMessage, TextMessage, ThoughtEvent
 
 from ...contracts.contract import Contract, convert
 from ...contracts.errors import BadSetup, ContractViolation
@@ -15,7 +16,7 @@ from ...contracts.transcript import Transcript
 from ..borders import fit_text, only_text_field
 from .folding import Dump
 from .progress import Progress
-from .team import Adopted
+from .team import Adopted, Message
 from .transcript.messages import to_autogen
 
 
@@ -57,7 +58,8 @@ def task_result(team: Adopted, progress: Progress, unread: Sequence[Dump] = ()) 
 
 
 def default_result(agent: str, result: TaskResult, contract: type[Contract]) -> Contract:
-    """The content of the last structured message, else the text of the last message."""
+    """The content of the last structured message, else the text of the last message. Of a handoff, what the agent said
+    up to it."""
     spoken = [message for message in result.messages if isinstance(message, BaseChatMessage)]
     if not spoken:
         raise ContractViolation(f"the team of agent {agent!r} stopped before anybody spoke: {result.stop_reason}")
@@ -70,4 +72,20 @@ def default_result(agent: str, result: TaskResult, contract: type[Contract]) -> 
         except ContractViolation:
             if structured[-1] is spoken[-1]:
                 raise
-    return fit_text(contract, spoken[-1].to_text())
+    last = spoken[-1]
+    if isinstance(last, HandoffMessage):
+        back = reversed(result.messages[: result.messages.index(last)])
+        return fit_text(contract, own_words(last, back))
+    return fit_text(contract, last.to_text())
+
+
+def own_words(handoff: HandoffMessage, back: Iterable[Message]) -> str:
+    """What an agent said up to its handoff: the handoff's own text is mostly AutoGen's standard sentence. `back` has
+    the messages before it, the last one first."""
+    words: list[str] = []
+    for message in takewhile(lambda each: each.source == handoff.source, back):
+        if isinstance(message, TextMessage | ThoughtEvent):
+            words.insert(0, message.content)
+    if not words or handoff.content != Handoff(target=handoff.target).message:
+        words.append(handoff.content)
+    return "\n".join(words)

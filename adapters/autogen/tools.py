@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -12,7 +12,7 @@ from autogen_core.code_executor import CodeBlock, CodeResult
 from autogen_core.tools import ToolResult
 
 from . import private
-from .journal import Journal, calling, concerns_job, current, each_within, within
+from .journal import Journal, calling, concerns_job, current, each_within, own_part, within
 from .keepers import Keeper
 
 _ADOPTED = "adopted_by_batonpass"
@@ -192,3 +192,20 @@ def adopt_code(agent: Any) -> None:
         return CodeResult(exit_code=exit_code, output=output)
 
     agent.execute_code_block = executed
+
+
+def chosen_once(team: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A team's function that chooses who speaks next, in the form that AutoGen should call: a turn that runs again, for
+    a person's answer or after a crash, goes to the same one, also if the function would choose another one by now."""
+
+    async def choose(thread: Sequence[Any]) -> Any:
+        journal = current.get()
+
+        async def ask() -> list[Any]:
+            found = function(thread)
+            return [await found if inspect.isawaitable(found) else found]
+
+        [chosen] = await (journal.call(own_part(team, "choice"), [len(thread)], ask) if journal else ask())
+        return chosen
+
+    return choose

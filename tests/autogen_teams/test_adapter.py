@@ -111,7 +111,7 @@ async def test_a_swarm_in_a_team_goes_on_with_who_asked() -> None:
 
     def team() -> BaseGroupChat:
         inner = Swarm([speaker("clerk", asks, handoffs=["human"])], name="inner", max_turns=1)
-        return RoundRobinGroupChat([inner, speaker("boss", says("go on"))], max_turns=2)
+        return RoundRobinGroupChat([inner, speaker("boss", says("go on"))], max_turns=3)
 
     async with serving(only(team)) as coordinator:
         job = await coordinator.submit("a", Draft(text="go"))

@@ -158,7 +158,7 @@ async def test_a_key_that_reads_like_a_place_in_another_result(store_url: str, k
     bank = Bank("after")
 
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
-        paid = await ctx.effect("pay", dict, fee=1)
+        paid: dict[str, int] = await ctx.effect("pay", dict, fee=1)
         return Reply(text=f"{paid} {await ctx.effect(key, bank.pay, 'k')}")
 
     async with serving(only(pays, retries=1), store_url) as coordinator:

@@ -1,0 +1,102 @@
+"""Handoffs to somebody outside of the team: another agent of the app, or a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from autogen_agentchat.base import Handoff as ToMember
+from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination
+from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
+from autogen_core import FunctionCall
+from autogen_core.models import CreateResult, LLMMessage, RequestUsage
+
+import batonpass as bp
+from batonpass.testing import serving
+
+from ..apps.autogen_app import Draft, Report, ScriptedModel, hands_to, says, speaker
+from ..apps.autogen_kit import only
+from ..workers.serving import reached
+
+pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
+
+
+class Thoughtful(ScriptedModel):
+    """Says something in the reply that also calls a tool, as most models do."""
+
+    async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:
+        usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+        calls = self.script(1, messages)
+        return CreateResult(
+            content=calls, finish_reason="function_calls", usage=usage, cached=False, thought="rain is wet"
+        )
+
+
+def to_writer(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+    return hands_to("writer")
+
+
+@pytest.mark.parametrize(
+    ("member", "text"),
+    [
+        (lambda: speaker("A", to_writer, handoffs=["writer"]), "Transferred to writer, adopting the role of writer"),
+        (lambda: speaker("A", to_writer, handoffs=[ToMember(target="writer", message="write!")]), "write!"),
+        (lambda: thoughtful(ToMember(target="writer")), "rain is wet"),
+        (lambda: thoughtful(ToMember(target="writer", message="write!")), "rain is wet\nwrite!"),
+    ],
+)
+async def test_the_next_agent_is_told_what_the_last_one_said(member: Any, text: str) -> None:
+    """And not AutoGen's standard sentence, unless nothing else was said."""
+    app = bp.App("line")
+    app.autogen("a", accepts=Draft, hands_to={"writer": Draft})(lambda: Swarm([member()], max_turns=3))
+
+    @app.agent("writer", accepts=Draft, returns=Report)
+    def writer(draft: Draft, ctx: bp.SyncContext) -> Report:
+        return Report(body=draft.text)
+
+    told = (await app.run("a", Draft(text="go"), timeout=30)).body
+    assert told.startswith(text)
+    assert len(told) == len(text) or text.startswith("Transferred")
+
+
+def thoughtful(handoff: ToMember) -> Any:
+    made = speaker("A", to_writer, handoffs=[handoff])
+    made._model_client = Thoughtful("A", to_writer)
+    return made
+
+
+def to_person(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+    return hands_to("human")
+
+
+ENDED = (bp.JobState.COMPLETED, bp.JobState.FAILED)
+
+
+async def questions_of(*ends: Any) -> int:
+    """How many questions a team of two asks whose first member always hands off to a person. At most six."""
+
+    def team() -> RoundRobinGroupChat:
+        condition = ends[0]() | MaxMessageTermination(8) if ends else MaxMessageTermination(8)
+        members: list[Any] = [speaker("A", to_person, handoffs=["human"]), speaker("B", says("b {turn}"))]
+        return RoundRobinGroupChat(members, termination_condition=condition, max_turns=4)
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        for number in range(6):
+            info = await reached(job, bp.JobState.INPUT_REQUIRED, *ENDED)
+            if info.state.ended:
+                assert info.state == bp.JobState.COMPLETED, info
+                return number
+            await job.answer(f"yes {number}")
+        return 6
+
+
+async def test_a_question_does_not_begin_a_teams_limits_anew() -> None:
+    """It asked again and again, whatever its limits: without a HandoffTermination a handoff does not end it."""
+    assert await questions_of() == 2
+
+
+async def test_unless_the_handoff_ends_the_team() -> None:
+    """As in AutoGen, where the answer is the task of another run."""
+    assert await questions_of(lambda: HandoffTermination("human")) == 6
