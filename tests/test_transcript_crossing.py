@@ -306,14 +306,13 @@ def test_a_teams_thread_is_read_message_by_message() -> None:
     read = AutoGenAdapter.read_transcript(saved, losses)
     assert [(message.role, message.author, message.parts) for message in read.messages] == [
         ("user", "user", [Text(text="go")]),
-        ("assistant", "one", [Thought(text="hm")]),
-        ("assistant", "one", [ToolCall(id="c", name="look")]),
+        ("assistant", "one", [Thought(text="hm"), ToolCall(id="c", name="look")]),
         ("tool", "one", [ToolResult(call_id="c", name="search", content=[Text(text="r")], failed=True)]),
         ("assistant", "one", [Text(text="said")]),
         ("assistant", "one", [Text(text="see")]),
         ("assistant", "two", [Text(text="enough")]),
     ]
-    assert read.messages[4].usage == Usage(input=3, output=1)
+    assert read.messages[3].usage == Usage(input=3, output=1)
     assert losses.counts == {"autogen SelectorEvent": 1}
     assert [(work.kind, work.name) for work in read.pending] == [("turn", "next")]
     assert [work.name for work in read.completed] == ["one", "one", "two"]

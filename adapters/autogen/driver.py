@@ -43,14 +43,16 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     start = [cast(BaseChatMessage, team.message(dump)) for dump in progress.pending]
     if start:
         # AutoGen asks about the task alone, before anybody speaks.
-        progress.stop = await team.check(start[progress.unread :])
+        if progress.unread:
+            progress.checked, progress.judged = [len(progress.messages) + progress.unread], {}
+        progress.stop = await team.check(progress, start[progress.unread :], len(progress.checked) - 1)
         if progress.stop is not None:
             return None
-    begun, unread = len(progress.messages), progress.unread
+    begun = len(progress.messages)
     team.answers = progress.answers
     reason = await turns.run(begun, start)
-    if team.asked is not None:
-        return _suspend_for_proxy(team, progress, team.asked)
+    if team.asked:
+        return _suspend_for_proxies(team, progress)
     for name in progress.answers.keys() - team.taken:
         raise Outgrown(
             f"agent {team.agent!r}: the person's answer to {name!r} was not asked for again: its factory's team is not "
@@ -61,8 +63,6 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     said = [team.message(dump) for dump in progress.messages[begun + len(start) :]]
     progress.pending, progress.answers = [], {}
     progress.turns += 1
-    if unread:
-        progress.checked = [begun + unread]
     progress.checked += [begun + len(start), len(progress.messages)] if start else [len(progress.messages)]
     speakers = dict.fromkeys(message.source for message in said if isinstance(message, BaseChatMessage))
     step = "+".join(speakers) if team.stepped else team.team.name
@@ -81,7 +81,7 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
 async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said: list[Message]) -> str | None:
     if reason != ONE_TURN or not team.stepped:
         return reason or "The team has stopped."
-    stop = await team.check(said)
+    stop = await team.check(progress, said, len(progress.checked) - 2)
     if stop is None and team.max_turns is not None and progress.turns >= team.max_turns:
         stop = f"Maximum number of turns {team.max_turns} reached."
     return stop
@@ -103,11 +103,13 @@ def _question(team: Adopted, progress: Progress, handoff: HandoffMessage) -> dic
     return {"from": handoff.source, "to": handoff.target, "text": own_words(handoff, back)}
 
 
-def _suspend_for_proxy(team: Adopted, progress: Progress, proxy: str) -> Suspended:
-    """Wait for the person behind a proxy. The turn is thrown away, and runs again when the answer is there."""
+def _suspend_for_proxies(team: Adopted, progress: Progress) -> Suspended:
+    """Wait for the people behind proxies, one after the other. The turn is thrown away, and runs again when all their
+    answers are there."""
     last = team.message([*progress.messages, *progress.pending][-1])
-    progress.suspend([{"from": last.source, "to": proxy, "text": last.to_text()}], handoff=False)
-    return _suspended(progress, progress.snapshot(f"ask {proxy}"))
+    asks = [{"from": last.source, "to": proxy, "text": last.to_text()} for proxy in sorted(team.asked)]
+    progress.suspend(asks, handoff=False)
+    return _suspended(progress, progress.snapshot(f"ask {asks[0]['to']}"))
 
 
 def _suspended(progress: Progress, last: Snapshot | None = None) -> Suspended:

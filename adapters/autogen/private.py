@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, cast
 
 from autogen_agentchat.agents import AssistantAgent, MessageFilterAgent, SocietyOfMindAgent, UserProxyAgent
@@ -19,7 +20,8 @@ from autogen_agentchat.base import (
     Team,
     TerminationCondition,
 )
-from autogen_agentchat.messages import MessageFactory
+from autogen_agentchat.conditions import FunctionalTermination
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, MessageFactory
 from autogen_agentchat.teams import BaseGroupChat, GraphFlow, SelectorGroupChat
 from autogen_agentchat.teams._group_chat._graph._digraph_group_chat import GraphFlowManager
 from autogen_agentchat.tools import AgentTool, TeamTool
@@ -44,6 +46,23 @@ def conditions(team: BaseGroupChat) -> list[TerminationCondition]:
     return found
 
 
+@contextmanager
+def judged(judges: Sequence[FunctionalTermination], said: Sequence[bool]) -> Generator[None]:
+    """While it lasts the users' functions are not called, and these are what they say."""
+    functions = [judge._func for judge in judges]
+    for judge, word in zip(judges, said, strict=True):
+        judge._func = partial(_says, word)
+    try:
+        yield
+    finally:
+        for judge, function in zip(judges, functions, strict=True):
+            judge._func = function
+
+
+def _says(word: bool, _: Any) -> bool:
+    return word
+
+
 def make_stop_after_each_turn(team: BaseGroupChat) -> None:
     team._termination_condition = None
     team._max_turns = 1
@@ -62,6 +81,13 @@ def manager_name(team: BaseGroupChat) -> str:
 def message_factory(team: BaseGroupChat) -> MessageFactory:
     """Makes messages from their dumps. It only knows AutoGen's types and those that the user gave the team."""
     return team._message_factory
+
+
+def know(team: BaseGroupChat, kinds: Iterable[type[BaseAgentEvent | BaseChatMessage]]) -> None:
+    """Let a team read these kinds of messages, too."""
+    for kind in kinds:
+        if not team._message_factory.is_registered(kind):
+            team._message_factory.register(kind)
 
 
 def watch_manager(team: BaseGroupChat, watch: Callable[[], AbstractContextManager[None]]) -> None:

@@ -24,6 +24,8 @@ class Progress:
     - `team` has the members' states, and `unsaved` what those leave out. Both are folded.
     - `checked` has the length of the thread at the last reset of the termination condition, and at each check since. So
       it ends with the length that the thread has. `turns` counts the turns since then.
+    - `judged` has the user's functions in that condition that have said yes, by their place in it, and in which of
+      these checks. They are not asked again about what they have seen: a function may ask a model.
     - `stop` says why the team ended.
     - `asks` is the open question, with those to ask after it. `answers` are those that agents in the unfinished turn
       already have, by agent.
@@ -38,6 +40,7 @@ class Progress:
     unsaved: list[Any] = field(default_factory=list[Any])
     checked: list[int] = field(default_factory=lambda: [0])
     turns: int = 0
+    judged: dict[int, int] = field(default_factory=dict[int, int])
     stop: str | None = None
     asks: dict[str, Any] | None = None
     answers: dict[str, str] = field(default_factory=dict[str, str])
@@ -57,7 +60,7 @@ class Progress:
             "asks": self.asks,
             "answers": dict(self.answers),
         }
-        native |= {name: number for name in ("since", "corrected") if (number := getattr(self, name))}
+        native |= {name: kept for name in ("since", "corrected", "judged") if (kept := getattr(self, name))}
         return Snapshot(
             step=step, state={"messages": [*self.messages, *self.pending]}, framework="autogen", native=native
         )
@@ -88,7 +91,8 @@ class Progress:
 
     def more(self, task: list[Dump]) -> Progress:
         """More messages in the same visit, for the team that ended here."""
-        return replace(self, pending=task, checked=[len(self.messages)], turns=0, stop=None, asks=None, answers={})
+        fresh: dict[str, Any] = {"checked": [len(self.messages)], "turns": 0, "judged": {}}
+        return replace(self, pending=task, stop=None, asks=None, answers={}, **fresh)
 
     @property
     def begins(self) -> bool:
@@ -107,7 +111,7 @@ class Progress:
         if more := questions[1:]:
             self.asks["more"] = more
         if ended:
-            self.checked, self.turns = [len(self.messages)], 0
+            self.checked, self.turns, self.judged = [len(self.messages)], 0, {}
 
     def take(self, answer: Answer, messages: list[Dump]) -> bool:
         """Take a person's answer: after a handoff as `messages`, else as what the proxy returns. Returns whether there

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.base import ChatAgent
+from autogen_agentchat.conditions import FunctionalTermination
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, HandoffMessage, StructuredMessage, TextMessage
 from autogen_agentchat.teams import (
     BaseGroupChat,
@@ -39,6 +41,7 @@ from .members import (
     unsaved_state,
     within,
 )
+from .nodes import answer_once
 from .progress import Progress
 from .renewing import AWAITS, check_kinds, renewed
 
@@ -55,7 +58,7 @@ class Adopted:
     `stepped` says whether it stops after each turn. If not, it keeps its own limits and runs as one turn. `in_swarms`
     are the members of its swarms. `outside` are the agent's `hands_to`: a handoff to one of these ends the team, and a
     handoff to another name asks a person. `answers` are people's answers to its proxies, by name, and `taken` the
-    proxies that have asked for theirs. `asked` is the proxy that still waits.
+    proxies that have asked for theirs. `asked` are the proxies that still wait.
     """
 
     def __init__(self, agent: Agent[Any], team: BaseGroupChat, keepers: list[Keeper]) -> None:
@@ -66,9 +69,10 @@ class Adopted:
         self._talks = agent.memory == "thread"
         self.stepped = isinstance(team, STEPPED)
         self.condition, self.max_turns = private.limits(team)
+        self._judges = [each for each in private.conditions(team) if isinstance(each, FunctionalTermination)]
         self.answers: Mapping[str, str] = {}
         self.taken: set[str] = set()
-        self.asked: str | None = None
+        self.asked: list[str] = []
         self._members = list(within(team))
         self.names = frozenset(member.name for _, member in self._members)
         swarms = (each for each in teams_within(team) if isinstance(each, Swarm))
@@ -102,8 +106,16 @@ class Adopted:
                 f"agent {self.agent!r}: {error}: give the team custom_message_types=[StructuredMessage[...]]"
             ) from None
 
-    async def check(self, messages: Sequence[Message]) -> str | None:
-        """Ask the user's termination condition about new messages. Returns why to stop, or None."""
+    async def check(self, progress: Progress, messages: Sequence[Message], number: int) -> str | None:
+        """Ask the user's termination condition about new messages, for the `number`th time since its limits were reset,
+        from 0. Returns why to stop, or None."""
+        stop = await self._ask(messages)
+        for place, judge in enumerate(self._judges):
+            if judge.terminated:
+                progress.judged.setdefault(place, number)
+        return stop
+
+    async def _ask(self, messages: Sequence[Message]) -> str | None:
         if self.condition is None:
             return None
         stop = await self.condition(self._asked_about(messages))
@@ -125,8 +137,9 @@ class Adopted:
     async def load(self, progress: Progress) -> None:
         """Bring the fresh team to where `progress` is.
 
-        Its condition sees the messages again, in the same portions. A TimeoutTermination counts from now. If members of
-        a conversation have changed, the new ones continue it with the next job.
+        Its condition sees the messages again, in the same portions, and functions in it say the same. A
+        TimeoutTermination counts from now. If members of a conversation have changed, the new ones continue it with the
+        next job.
         """
         if progress.team is None:
             return
@@ -134,11 +147,14 @@ class Adopted:
             await self._continue(progress)
         else:
             await self._resume(progress)
-        if isinstance(self.team, GraphFlow):
-            await private.restore_triggers(self.team)
-        for start, end in zip(progress.checked, progress.checked[1:], strict=False):
+        for each in teams_within(self.team):
+            if isinstance(each, GraphFlow) and private.has_run(each):
+                await private.restore_triggers(each)
+        for number, (start, end) in enumerate(pairwise(progress.checked)):
             portion = [self.message(dump) for dump in progress.messages[start:end]]
-            progress.stop = progress.stop or await self.check(portion)
+            said = [progress.judged.get(place) == number for place in range(len(self._judges))]
+            with private.judged(self._judges, said):
+                progress.stop = progress.stop or await self._ask(portion)
 
     async def _resume(self, progress: Progress) -> None:
         try:
@@ -208,7 +224,10 @@ class Adopted:
 
     def _adopt_members(self) -> None:
         adopt_calls(self.team, self.keepers)
-        factory = private.message_factory(self.team)
+        if isinstance(self.team, GraphFlow):  # others have one speaker in a turn
+            for member in private.participants(self.team):
+                answer_once(member, self.message)
+        kinds = list[Any]()
         for path, member in self._members:
             if isinstance(member, UserProxyAgent):
                 self._let_read(member)
@@ -220,9 +239,9 @@ class Adopted:
                     )
                 private.answer_with(member, self._asking(member.name))
             elif isinstance(member, AssistantAgent) and (content := private.output_type(member)):
-                kind = StructuredMessage[content]  # type: ignore[valid-type]
-                if not factory.is_registered(kind):
-                    factory.register(kind)
+                kinds.append(StructuredMessage[content])  # type: ignore[valid-type]
+        for each in teams_within(self.team):
+            private.know(each, kinds)
 
     def _let_read(self, proxy: UserProxyAgent) -> None:
         """Let a proxy take a handoff from outside as a text. It carries a conversation, or a person's answer. A proxy
@@ -244,7 +263,7 @@ class Adopted:
             if name in self.answers:
                 self.taken.add(name)
                 return self.answers[name]
-            self.asked = self.asked or name
+            self.asked.append(name)
             return ""  # ends the turn, which the driver then throws away
 
         return ask

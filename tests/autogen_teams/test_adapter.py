@@ -251,6 +251,17 @@ def parallel(member: Trouble) -> BaseGroupChat:
     return GraphFlow([*nodes], graph=builder.build(), termination_condition=MaxMessageTermination(5))
 
 
+def inside(member: Trouble) -> BaseGroupChat:
+    """A graph with a cycle, of which its own limit lets one node run in each turn of the team around it."""
+    builder = DiGraphBuilder()
+    for node in [member(name, f"{name}{{turn}}") for name in "ABC"]:
+        builder.add_node(node)
+    builder.add_edge("A", "B", activation_group="first").add_edge("B", "C", condition="B3").set_entry_point("A")
+    builder.add_edge("B", "A", activation_group="again", condition=lambda message: "B3" not in message.to_text())
+    inner = GraphFlow(builder.get_participants(), graph=builder.build(), name="inner", max_turns=1)
+    return RoundRobinGroupChat([inner, member("D", "d{turn}")], max_turns=10)
+
+
 def filtered(member: Trouble) -> BaseGroupChat:
     only_b = MessageFilterConfig(per_source=[PerSourceFilter(source="B", position="last", count=1)])
     return RoundRobinGroupChat(
@@ -262,7 +273,7 @@ def filtered(member: Trouble) -> BaseGroupChat:
     ("shape", "label"),
     [
         *((counted, "B:2"), (limited, "A:3"), (chosen, "B:3"), (circular, "B:2")),
-        *((parallel, "D:1"), (nested, "A:3"), (filtered, "A:2")),
+        *((parallel, "D:1"), (nested, "A:3"), (filtered, "A:2"), (inside, "D:1")),
     ],
 )
 async def test_a_resumed_team_says_what_an_undisturbed_one_says(

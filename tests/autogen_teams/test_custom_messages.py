@@ -15,7 +15,7 @@ from autogen_core.models import LLMMessage, UserMessage
 
 from batonpass.testing import serving
 
-from ..apps.autogen_app import Draft, Report, speaker
+from ..apps.autogen_app import Draft, Report, Score, speaker
 from ..apps.autogen_kit import only
 from ..apps.kit import question
 
@@ -76,3 +76,15 @@ async def test_a_team_goes_on_from_messages_without_a_content() -> None:
         await job.answer("fine")
         told = (await job.result(timeout=30)).body
     assert told == "go | 50% | order 7 | fine | go / order 7 / fine"
+
+
+async def test_a_team_in_a_team_knows_its_assistants_structured_messages() -> None:
+    """AutoGen itself wants them in `custom_message_types=`."""
+
+    def nested() -> RoundRobinGroupChat:
+        judge = speaker("judge", lambda *_: '{"points": 1, "reason": "a"}', output_content_type=Score)
+        inner = RoundRobinGroupChat([judge, speaker("clerk", heard)], max_turns=2, name="inner")
+        return RoundRobinGroupChat([inner], max_turns=1)
+
+    told = await only(nested).run("a", Draft(text="go"), timeout=30)
+    assert told == Report(body='go / {"points":1,"reason":"a"}')

@@ -36,6 +36,8 @@ def read_state(saved: Saved, losses: Losses) -> Transcript:
         message = read_dump(dump)
         if message is None:
             losses.add(f"autogen {dump['type']}", f"messages[{at}]")
+        elif at and _is_thought_of(dumps[at - 1], message):  # they were one message of the model's
+            messages[-1] = message.model_copy(update={"parts": [*messages[-1].parts, *message.parts]})
         else:
             messages.append(message)
     spoke = [dump["source"] for dump in dumps if dump["type"].partition("[")[0].endswith("Message")]
@@ -71,6 +73,10 @@ def read_dump(dump: Fields) -> Message | None:
         usage=Usage(input=usage["prompt_tokens"], output=usage["completion_tokens"]) if usage else None,
         native={"autogen chat": Native(form={"type": dump["type"]}, more=_more(dump))},
     )
+
+
+def _is_thought_of(dump: Fields, message: Message) -> bool:
+    return (dump["type"], dump["source"], message.role) == ("ThoughtEvent", message.author, "assistant")
 
 
 def _more(dump: Fields) -> dict[str, Any]:

@@ -1,0 +1,167 @@
+"""Nodes of a graph that do work of their own: once, also if their turn runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+import pytest
+from autogen_agentchat.agents import BaseChatAgent, MessageFilterAgent, MessageFilterConfig, UserProxyAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseChatMessage, TextMessage, ThoughtEvent
+from autogen_agentchat.teams import DiGraphBuilder, GraphFlow
+from autogen_core import CancellationToken
+
+import batonpass as bp
+from batonpass.adapters.autogen.journal import current, own_part
+from batonpass.testing import serving
+
+from ..apps.autogen_app import Draft, Report, says, speaker
+from ..apps.autogen_kit import only
+from ..apps.kit import question
+
+pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
+
+
+class Mailer(BaseChatAgent):
+    """Sends a mail, and knows how many it has sent."""
+
+    def __init__(self, sent: list[str]) -> None:
+        super().__init__("mailer", "sends mails")
+        self.outbox = sent
+        self.count = 0
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        return (TextMessage,)
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        self.count += 1
+        self.outbox.append("mail")
+        thought = ThoughtEvent(source=self.name, content="hm")
+        return Response(
+            chat_message=TextMessage(source=self.name, content=f"sent {self.count}"), inner_messages=[thought]
+        )
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None: ...
+
+    async def save_state(self) -> Mapping[str, Any]:
+        return {"count": self.count}
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        self.count = state["count"]
+
+
+def beside(mailer: Any, *others: Any) -> GraphFlow:
+    """A graph: `start`, then the mailer beside the others, then `end`."""
+    builder = DiGraphBuilder()
+    start, end = speaker("start", says("begin")), speaker("end", says("end"))
+    for node in (start, mailer, *others, end):
+        builder.add_node(node)
+    for node in (mailer, *others):
+        builder.add_edge(start, node).add_edge(node, end)
+    return GraphFlow(builder.get_participants(), graph=builder.build())
+
+
+def texts(result: Any) -> Report:
+    return Report(body=" | ".join(sorted(f"{each.source} {each.to_text()}" for each in result.messages)))
+
+
+class Person(UserProxyAgent):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def on_messages_stream(self, *arguments: Any) -> Any:
+        Person.asked += 1
+        return super().on_messages_stream(*arguments)
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+async def test_what_it_did_beside_questions_is_not_done_again(filtered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it knows of it in the next job."""
+    monkeypatch.setattr(Person, "asked", 0)
+    sent: list[str] = []
+    asked: list[Any] = [None]
+
+    def team() -> GraphFlow:
+        mailer = Mailer(sent)
+        node = MessageFilterAgent("mailer", mailer, MessageFilterConfig(per_source=[])) if filtered else mailer
+        return beside(node, Person("ann"), Person("bob"))
+
+    async with serving(only(team, leave=texts, memory="thread")) as coordinator:
+        for number in (1, 2):
+            job = await coordinator.submit("a", Draft(text="go"), returns=Report, thread="t")
+            for name in ("ann", "bob"):
+                asked.append(await question(job, asked[-1]))
+                assert asked[-1]["to"] == name
+                await job.answer(f"yes, {name}")
+            told = (await job.result(timeout=30)).body
+            assert told == (
+                f"ann yes, ann | bob yes, bob | end end | mailer hm | mailer sent {number} | start begin | user go"
+            )
+    assert sent == ["mail"] * 2
+    assert Person.asked == 8  # both of each turn, without an answer and with all
+
+
+class Fails(Mailer):
+    """Fails while it has something to fail for, once its neighbour's mail is recorded."""
+
+    def __init__(self, sent: list[str], errors: list[Exception]) -> None:
+        super().__init__(sent)
+        self._name = "neighbour"
+        self.errors = errors
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        journal = current.get()
+        assert journal is not None
+        if self.errors:
+            with anyio.fail_after(10):
+                while own_part("mailer", "answer") not in journal._last:
+                    await anyio.sleep(0.001)
+            raise self.errors.pop()
+        return Response(chat_message=TextMessage(source=self.name, content="fine"))
+
+
+async def test_nor_if_its_neighbour_fails() -> None:
+    sent: list[str] = []
+    errors: list[Exception] = [bp.RetryLater(0.01)]
+    app = only(lambda: beside(Mailer(sent), Fails(sent, errors)), leave=texts)
+    assert "mailer sent 1" in (await app.run("a", Draft(text="go"), timeout=30)).body
+    assert (sent, errors) == (["mail"], [])
+
+
+async def test_it_answers_what_was_edited() -> None:
+    sent: list[str] = []
+    errors: list[Exception] = [ValueError("no")]
+    app = only(lambda: beside(Mailer(sent), Fails(sent, errors)), leave=texts, retries=1)
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=30)
+        await coordinator.redrive(job.id, changes={"messages[1].content": "begin otherwise"})
+        assert "start begin otherwise" in (await job.result(timeout=30)).body
+    assert sent == ["mail"] * 2
+
+
+async def test_a_second_turn_is_not_answered_with_the_first_ones() -> None:
+    """And knows what it knew after that, which another process had answered."""
+    sent: list[str] = []
+
+    def team() -> GraphFlow:
+        builder = DiGraphBuilder()
+        mailer, boss, end = Mailer(sent), UserProxyAgent("boss"), speaker("end", says("end"))
+        for node in (mailer, boss, end):
+            builder.add_node(node)
+        builder.add_edge(mailer, boss).add_edge(boss, mailer, condition="again").add_edge(boss, end, condition="enough")
+        return GraphFlow(builder.get_participants(), graph=builder.set_entry_point(mailer).build(), max_turns=9)
+
+    async with serving(only(team, leave=texts)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        asked = await question(job)
+        await job.answer("again")
+        assert (await question(job, asked))["text"] == "sent 2"
+        await job.answer("enough")
+        await job.result(timeout=30)
+    assert sent == ["mail", "mail"]
