@@ -4,9 +4,9 @@ Every member keeps its own copy of the conversation: in its model's context, and
 yet. In a checkpoint these copies become references to the thread. So a checkpoint holds the conversation about once,
 and a turn's checkpoint does not grow with the turns before.
 
-A reference is a tuple: ("message", place), ("content", place), ("heard", member, pieces) for the messages of a context,
-or ("agent", count, places) for the state of a member that has heard `count` messages and not yet read those at
-`places`. A real tuple becomes ("tuple", *items).
+A reference is a tuple: ("message", place), ("content", place) for a long text or pictures, ("heard", member, pieces)
+for the messages of a context, or ("agent", count, places) for the state of a member that has heard `count` messages and
+not yet read those at `places`. A real tuple becomes ("tuple", *items).
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ def fold(value: Any, thread: list[Dump]) -> Any:
     """A copy of plain values, with references in place of what the thread holds."""
     places = {dump["id"]: place for place, dump in enumerate(thread)}
     texts = {text: places[dump["id"]] for dump in thread if isinstance(text := dump.get("content"), str)}
+    pictures = [dump for dump in thread if dump["type"] == "MultiModalMessage"]
 
     def folded(value: Any, key: str = "") -> Any:
         if key == "content" and _is(value, str) and len(value) > SHORT and value in texts:
             return ("content", texts[value])
+        if key == "content" and _is(value, list) and (same := [each for each in pictures if each["content"] == value]):
+            return ("content", places[same[-1]["id"]])
         if _is(value, tuple):
             return ("tuple", *map(folded, value))
         if key and (agent := _agent(key, value, thread, places)):

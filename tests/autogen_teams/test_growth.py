@@ -10,12 +10,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import pytest
 import redis
 from autogen_agentchat.agents import SocietyOfMindAgent
-from autogen_agentchat.messages import StructuredMessage
+from autogen_agentchat.messages import MultiModalMessage, StructuredMessage
 from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat, Swarm
-from autogen_core import FunctionCall
+from autogen_core import FunctionCall, Image
 from autogen_core.models import CreateResult, LLMMessage
 
 import batonpass as bp
@@ -142,17 +143,23 @@ def nesting() -> BaseGroupChat:
     return RoundRobinGroupChat([inner, society, speaker("B", says(LONG))], max_turns=4)
 
 
-@pytest.mark.parametrize("shape", [talking, thinking, using_tools, handing, scoring, nesting])
+def looking() -> BaseGroupChat:
+    return RoundRobinGroupChat([speaker(name, says(LONG)) for name in "ABC"], max_turns=5)
+
+
+@pytest.mark.parametrize("shape", [talking, thinking, using_tools, handing, scoring, nesting, looking])
 async def test_what_is_folded_unfolds(shape: Callable[[], BaseGroupChat]) -> None:
     team = shape()
-    await team.run(task="go")
+    picture = Image(PIL.Image.effect_noise((32, 32), 50))
+    await team.run(task=MultiModalMessage(content=["look", picture], source="user") if shape is looking else "go")
     states = dict((await team.save_state())["agent_states"])
     manager = dict(states[team._group_chat_manager_name])
     thread = manager.pop("message_thread")
     states[team._group_chat_manager_name] = manager
     folded = fold(states, thread)
     assert unfold(folded, thread) == states
-    if shape is not nesting:
+    assert picture.to_base64()[:40].encode() not in pack(folded)
+    if shape not in (nesting, looking):
         assert LONG[:40].encode() not in pack(folded)
         assert all(type(folded[name]) is tuple for name in "AB")
     with pytest.raises(LookupError):
