@@ -40,6 +40,8 @@ async def drive(team: Adopted, progress: Progress, session: Session, turns: Turn
 
 
 async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Session) -> Suspended | None:
+    begun = len(progress.messages)
+    await turns.begin(begun)
     start = [cast(BaseChatMessage, team.message(dump)) for dump in progress.pending]
     if start:
         # AutoGen asks about the task alone, before anybody speaks.
@@ -48,11 +50,10 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
         progress.stop = await team.check(progress, start[progress.unread :], len(progress.checked) - 1)
         if progress.stop is not None:
             return None
-    begun = len(progress.messages)
     team.answers = progress.answers
-    reason = await turns.run(begun, start)
+    reason = await turns.run(start)
     if team.asked:
-        return _suspend_for_proxies(team, progress)
+        return await _suspend_for_proxies(team, progress)
     for name in progress.answers.keys() - team.taken:
         raise Outgrown(
             f"agent {team.agent!r}: the person's answer to {name!r} was not asked for again: its factory's team is not "
@@ -61,7 +62,7 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
 
     await team.capture(progress)
     said = [team.message(dump) for dump in progress.messages[begun + len(start) :]]
-    progress.pending, progress.answers = [], {}
+    progress.pending, progress.answers, progress.answered = [], {}, {}
     progress.turns += 1
     progress.checked += [begun + len(start), len(progress.messages)] if start else [len(progress.messages)]
     speakers = dict.fromkeys(message.source for message in said if isinstance(message, BaseChatMessage))
@@ -103,9 +104,10 @@ def _question(team: Adopted, progress: Progress, handoff: HandoffMessage) -> dic
     return {"from": handoff.source, "to": handoff.target, "text": own_words(handoff, back)}
 
 
-def _suspend_for_proxies(team: Adopted, progress: Progress) -> Suspended:
-    """Wait for the people behind proxies, one after the other. The turn is thrown away, and runs again when all their
-    answers are there."""
+async def _suspend_for_proxies(team: Adopted, progress: Progress) -> Suspended:
+    """Wait for the people behind proxies, one after the other. The turn runs again when all their answers are there,
+    with the answers that its other members have given."""
+    await team.keep_answers(progress)
     last = team.message([*progress.messages, *progress.pending][-1])
     asks = [{"from": last.source, "to": proxy, "text": last.to_text()} for proxy in sorted(team.asked)]
     progress.suspend(asks, handoff=False)

@@ -39,11 +39,12 @@ class Journal:
         self.loop = asyncio.get_running_loop()
         self._session = session
         self._turn = _NO_TURN
+        self._runs = False
         self._places = 0
         self._left: dict[tuple[str, bytes], deque[tuple[int, Any]]] = {}
         self._last: dict[str, int] = {}  # the place of each caller's last answer, unless it is asking now
         self._raised: dict[str, BaseException] = {}  # what a call of each member raised last
-        self._own: dict[str, dict[int, Any]] = {}
+        self._own: dict[tuple[str, str], dict[int, Any]] = {}
         self._writing = asyncio.Lock()
 
     def begin(self, turn: int) -> list[Any]:
@@ -61,6 +62,15 @@ class Journal:
                 self._places = place + 1
                 answers.append(answer)
         return answers
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """While the turn's members run: an error of a record has to end them."""
+        self._runs = True
+        try:
+            yield
+        finally:
+            self._runs = False
 
     async def call(self, caller: str, request: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
         """The answer of `ask` to a request, as plain values: recorded before the crash, or recorded now."""
@@ -98,6 +108,8 @@ class Journal:
             async with self._writing:  # one at a time, so that callers continue in the order of their answers
                 await self._session.arecord({f"{_PREFIX}{place}": [self._turn, caller, digest, answer]})
         except Exception as error:
+            if not self._runs:
+                raise
             self.end(error)
             raise asyncio.CancelledError from None
         self._last[caller] = place
@@ -115,8 +127,8 @@ class Journal:
 
     def own(self, client: Any) -> str:
         """The name of a client that a member's own code asks. Clients are numbered in the order in which they are first
-        asked. Inside a tool's call the name includes that call, because a recorded call does not ask again."""
-        clients = self._own.setdefault(member.get(), {})
+        asked, inside a call of its own each time: a recorded call does not ask again."""
+        clients = self._own.setdefault((member.get(), calling.get()), {})
         clients.setdefault(id(client), client)
         return own_part(member.get(), f"{[*clients].index(id(client))} {calling.get()}")
 

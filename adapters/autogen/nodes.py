@@ -1,70 +1,76 @@
-"""Nodes: members of a graph that do work of their own, which their turn must not repeat.
+"""Nodes: what the members of a graph answered in a turn that has to run again, because one of them asks a person.
 
-A turn of a graph is all nodes that run side by side. If one of them asks a person, or the worker is killed, it runs
-again. What models and tools answered in it is recorded. What code of the user's own did in a node is not known to us,
-so the node's whole answer is.
+A turn of a graph is all nodes that run side by side. Those that had answered when the turn ended with a question are
+not asked again: their answers are kept with the question, and the state in which these left them.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
-from autogen_agentchat.agents import (
-    AssistantAgent,
-    CodeExecutorAgent,
-    MessageFilterAgent,
-    SocietyOfMindAgent,
-    UserProxyAgent,
-)
-from autogen_agentchat.base import ChatAgent, Response, Team
+from autogen_agentchat.base import ChatAgent, Response
 from autogen_agentchat.messages import BaseChatMessage
+from autogen_agentchat.teams import BaseGroupChat, GraphFlow
 from autogen_core import CancellationToken
 
+from ...contracts.codec import pack
 from . import private
-from .journal import current, own_part
+from .members import load_unsaved_state, unsaved_state
 
-_RECORDED = (AssistantAgent, CodeExecutorAgent, SocietyOfMindAgent)
-
-
-def answer_once(node: ChatAgent | Team, read: Callable[[Mapping[str, Any]], Any]) -> None:
-    """Let the journal answer for a node that does work of its own. `read` makes a message of its dump."""
-    own: Any = node
-    while isinstance(own, MessageFilterAgent):  # whose state leaves out its agent's
-        own = private.filtered_agent(own)
-    if isinstance(node, ChatAgent) and isinstance(own, ChatAgent) and not _is_recorded(own):
-        node.on_messages_stream = _answering(node, own, read)  # type: ignore[method-assign]
+Read = Callable[[Mapping[str, Any]], Any]
 
 
-def _is_recorded(agent: ChatAgent) -> bool:
-    """Whether AutoGen's own code does all of its work, through models and tools, or a person does it."""
-    kind: Any = type(agent)
-    return isinstance(agent, UserProxyAgent) or any(
-        kind.on_messages is known.on_messages and kind.on_messages_stream is known.on_messages_stream
-        for known in _RECORDED
-    )
+class Nodes:
+    """The nodes of a team that is a graph (other teams have one speaker in a turn). `kept` are the answers that were
+    given before the question, by node."""
 
+    def __init__(self, team: BaseGroupChat, read: Read) -> None:
+        self.kept: Mapping[str, Any] = {}
+        self._team = team
+        self._read = read
+        self._given: dict[str, dict[str, Any]] = {}
+        for node in private.participants(team) if isinstance(team, GraphFlow) else []:
+            if isinstance(node, ChatAgent):
+                self._keep(node)
 
-def _answering(node: ChatAgent, own: Any, read: Callable[[Mapping[str, Any]], Any]) -> Any:
-    original, caller = node.on_messages_stream, own_part(node.name, "answer")
+    async def answered(self, states: Mapping[str, Any], asking: Collection[str]) -> dict[str, Any]:
+        """What the nodes answered in the turn that has ended, without those that are still `asking`. `states` are the
+        members' now."""
+        parts = await unsaved_state(self._team)
+        return {
+            name: {
+                **given,
+                "state": states[name]["agent_state"],
+                "parts": [part for part in parts if part["path"][0] == name],
+            }
+            for name, given in self._given.items()
+            if name not in asking
+        }
 
-    async def answered(messages: Sequence[BaseChatMessage], token: CancellationToken) -> AsyncGenerator[Any]:
-        """What the node says and does. Only its answer if that was recorded."""
-        journal = current.get()
-        if journal is None:
-            async for item in original(messages, token):
+    def _keep(self, node: ChatAgent) -> None:
+        original = node.on_messages_stream
+
+        async def kept(
+            messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+        ) -> AsyncGenerator[Any]:
+            heard = blake2b(pack([message.dump() for message in messages]), digest_size=16).digest()
+            before = self.kept.get(node.name)
+            if before is not None and before["heard"] == heard:
+                yield await self._again(node, before)
+                return
+            async for item in original(messages, cancellation_token):
+                if isinstance(item, Response):
+                    inner = [message.dump() for message in item.inner_messages or ()]
+                    self._given[node.name] = {"heard": heard, "said": item.chat_message.dump(), "inner": inner}
                 yield item
-            return
-        digest, recorded = journal.recall(caller, [message.dump() for message in messages])
-        if recorded is not None:
-            await own.load_state(recorded["left"])
-            yield Response(chat_message=read(recorded["said"]), inner_messages=[*map(read, recorded["inner"])])
-            return
-        async for item in original(messages, token):
-            if isinstance(item, Response):
-                inner = [message.dump() for message in item.inner_messages or ()]
-                answer = {"said": item.chat_message.dump(), "inner": inner, "left": dict(await own.save_state())}
-                await journal.record(caller, digest, answer)
-            yield item
 
-    return answered
+        node.on_messages_stream = kept  # type: ignore[method-assign]
+
+    async def _again(self, node: ChatAgent, before: Mapping[str, Any]) -> Response:
+        """What a node answered, which then is in the state that it was in after that."""
+        await node.load_state(before["state"])
+        await load_unsaved_state(self._team, before["parts"])
+        self._given[node.name] = {part: before[part] for part in ("heard", "said", "inner")}
+        return Response(chat_message=self._read(before["said"]), inner_messages=[*map(self._read, before["inner"])])

@@ -46,6 +46,11 @@ def conditions(team: BaseGroupChat) -> list[TerminationCondition]:
     return found
 
 
+def change_judge(judge: FunctionalTermination, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace the user's function that says whether a team has ended."""
+    judge._func = change(judge._func)
+
+
 @contextmanager
 def judged(judges: Sequence[FunctionalTermination], said: Sequence[bool]) -> Generator[None]:
     """While it lasts the users' functions are not called, and these are what they say."""

@@ -13,6 +13,7 @@ from ...contracts.versions import Outdated
 from .folding import Dump
 
 FORMAT = 1
+_NEWER = 2  # with what workers that only know the first can't read
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Progress:
       these checks. They are not asked again about what they have seen: a function may ask a model.
     - `stop` says why the team ended.
     - `asks` is the open question, with those to ask after it. `answers` are those that agents in the unfinished turn
-      already have, by agent.
+      already have, by agent, and `answered` what other members have said in it.
     - `since` is where in the thread this visit starts, if the team remembers the one before. What is pending before
       that was given to a visit that ended before the members read it.
     - `corrected` counts how often its result was sent back.
@@ -44,13 +45,14 @@ class Progress:
     stop: str | None = None
     asks: dict[str, Any] | None = None
     answers: dict[str, str] = field(default_factory=dict[str, str])
+    answered: dict[str, Any] = field(default_factory=dict[str, Any])
     since: int = 0
     corrected: int = 0
 
     def snapshot(self, step: str) -> Snapshot:
         """A checkpoint: the messages are state, the rest is native."""
         native = {
-            "v": FORMAT,
+            "v": _NEWER if self.judged or self.answered else FORMAT,
             "pending": len(self.pending),
             "team": self.team,
             "unsaved": self.unsaved,
@@ -60,7 +62,7 @@ class Progress:
             "asks": self.asks,
             "answers": dict(self.answers),
         }
-        native |= {name: kept for name in ("since", "corrected", "judged") if (kept := getattr(self, name))}
+        native |= {name: kept for name in ("since", "corrected", "judged", "answered") if (kept := getattr(self, name))}
         return Snapshot(
             step=step, state={"messages": [*self.messages, *self.pending]}, framework="autogen", native=native
         )
@@ -71,7 +73,7 @@ class Progress:
         if checkpoint is None:
             return None
         native = dict(checkpoint.native)
-        if native.pop("v") != FORMAT:
+        if native.pop("v") not in (FORMAT, _NEWER):
             raise Outdated(
                 f"agent {agent!r}: checkpoint {checkpoint.id} is from a newer Batonpass: upgrade this worker"
             )
@@ -92,7 +94,7 @@ class Progress:
     def more(self, task: list[Dump]) -> Progress:
         """More messages in the same visit, for the team that ended here."""
         fresh: dict[str, Any] = {"checked": [len(self.messages)], "turns": 0, "judged": {}}
-        return replace(self, pending=task, stop=None, asks=None, answers={}, **fresh)
+        return replace(self, pending=task, stop=None, asks=None, answers={}, answered={}, **fresh)
 
     @property
     def begins(self) -> bool:

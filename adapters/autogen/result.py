@@ -84,8 +84,10 @@ def own_words(handoff: HandoffMessage, back: Iterable[Message]) -> str:
     the messages before it, the last one first."""
     words: list[str] = []
     for message in takewhile(lambda each: each.source == handoff.source, back):
-        if isinstance(message, TextMessage | ThoughtEvent):
-            words.insert(0, message.content)
+        if isinstance(message, ThoughtEvent) or (
+            isinstance(message, BaseChatMessage) and not isinstance(message, HandoffMessage)
+        ):
+            words.insert(0, message.to_text())
     if not words or handoff.content != Handoff(target=handoff.target).message:
         words.append(handoff.content)
     return "\n".join(words)

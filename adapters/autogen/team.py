@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +29,7 @@ from ...contracts.unfit import unfit
 from ...contracts.versions import Outgrown
 from . import private
 from .folding import Dump, fold, unfold
+from .journal import own_part
 from .keepers import Keeper
 from .members import (
     TRANSIENT,
@@ -41,9 +43,10 @@ from .members import (
     unsaved_state,
     within,
 )
-from .nodes import answer_once
+from .nodes import Nodes
 from .progress import Progress
 from .renewing import AWAITS, check_kinds, renewed
+from .tools import asked_once
 
 _log = logging.getLogger("batonpass.autogen")
 
@@ -70,6 +73,8 @@ class Adopted:
         self.stepped = isinstance(team, STEPPED)
         self.condition, self.max_turns = private.limits(team)
         self._judges = [each for each in private.conditions(team) if isinstance(each, FunctionalTermination)]
+        for place, judge in enumerate(self._judges):
+            private.change_judge(judge, partial(asked_once, own_part("", f"judge {place}")))
         self.answers: Mapping[str, str] = {}
         self.taken: set[str] = set()
         self.asked: list[str] = []
@@ -82,6 +87,7 @@ class Adopted:
         else:
             self.condition, self.max_turns = None, 1
         self._adopt_members()
+        self._nodes = Nodes(team, self.message)
 
     def addressee(self, said: Sequence[Dump]) -> str:
         """Whom a message from outside addresses, if it has to address somebody: in a swarm, the member that has the
@@ -190,6 +196,7 @@ class Adopted:
         states[private.manager_name(self.team)]["message_thread"] = progress.messages
         await self.team.load_state({"agent_states": states})
         await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
+        self._nodes.kept = unfold(progress.answered, progress.messages)
 
     async def _renew(self, progress: Progress, fresh: Mapping[str, Any]) -> None:
         before: dict[str, Any] = {}
@@ -215,6 +222,11 @@ class Adopted:
         progress.team = fold(states, progress.messages)
         progress.unsaved = fold(await unsaved_state(self.team), progress.messages)
 
+    async def keep_answers(self, progress: Progress) -> None:
+        """Put what a turn's members answered into `progress`, if others in it ask a person."""
+        answered = await self._nodes.answered(await self._states(), self.asked)
+        progress.answered = fold(answered, progress.messages)
+
     async def _states(self) -> dict[str, Any]:
         states: dict[str, Any] = dict((await self.team.save_state())["agent_states"])
         if isinstance(self.team, GraphFlow):
@@ -224,9 +236,6 @@ class Adopted:
 
     def _adopt_members(self) -> None:
         adopt_calls(self.team, self.keepers)
-        if isinstance(self.team, GraphFlow):  # others have one speaker in a turn
-            for member in private.participants(self.team):
-                answer_once(member, self.message)
         kinds = list[Any]()
         for path, member in self._members:
             if isinstance(member, UserProxyAgent):

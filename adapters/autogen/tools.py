@@ -197,15 +197,37 @@ def adopt_code(agent: Any) -> None:
 def chosen_once(team: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A team's function that chooses who speaks next, in the form that AutoGen should call: a turn that runs again, for
     a person's answer or after a crash, goes to the same one, also if the function would choose another one by now."""
+    return asked_once(own_part(team, "choice"), function)
 
-    async def choose(thread: Sequence[Any]) -> Any:
+
+def asked_once(caller: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of messages that says names, None or a bool. It is not asked again if its turn runs again."""
+
+    async def asked(messages: Sequence[Any]) -> Any:
+        async def ask() -> Any:
+            with within(calling, caller):
+                found = function(messages)
+                return await found if inspect.isawaitable(found) else found
+
         journal = current.get()
+        if journal is None:
+            return await ask()
+        digest, recorded = journal.recall(caller, [[each.source, each.to_text()] for each in messages])
+        if recorded is not None:
+            return recorded[0]
+        with journal.asking(caller):
+            said = await ask()
+        try:
+            plain = _plain(said)
+        except TypeError:
+            return said  # AutoGen says what is wrong with it
+        return (await journal.record(caller, digest, [plain]))[0]
 
-        async def ask() -> list[Any]:
-            found = function(thread)
-            return [await found if inspect.isawaitable(found) else found]
+    return asked
 
-        [chosen] = await (journal.call(own_part(team, "choice"), [len(thread)], ask) if journal else ask())
-        return chosen
 
-    return choose
+def _plain(said: Any) -> Any:
+    """What such a function has said, without classes of the user's own (a StrEnum)."""
+    if said is None or isinstance(said, bool):
+        return said
+    return str.__str__(said) if isinstance(said, str) else [*map(str.__str__, said)]

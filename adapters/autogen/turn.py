@@ -45,14 +45,19 @@ class Turns:
         self._journal = Journal(session, self._end)
         report_all_errors(team, self._keep)
 
-    async def run(self, number: int, start: Sequence[BaseChatMessage]) -> str | None:
-        """Run one turn that begins with these messages. Returns the team's reason to stop. Raises what a member raised.
-
-        `number` grows from turn to turn, and is the same when a turn is run again.
-        """
+    async def begin(self, number: int) -> None:
+        """Begin a turn. `number` grows from turn to turn, and is the same when a turn is run again."""
         await bring_back(self._keepers, self._journal.begin(number))
         current.set(self._journal)
+
+    async def run(self, start: Sequence[BaseChatMessage]) -> str | None:
+        """Run the turn, which begins with these messages. Returns the team's reason to stop. Raises what a member
+        raised."""
         self._errors = Errors()
+        with self._journal.running():
+            return await self._run(start)
+
+    async def _run(self, start: Sequence[BaseChatMessage]) -> str | None:
         turn = self._turn = asyncio.ensure_future(self._consume(start))
         # Look at its error, or asyncio would complain if we raise another one.
         turn.add_done_callback(lambda ended: ended.cancelled() or ended.exception())

@@ -73,7 +73,9 @@ async def events_of(coordinator: Coordinator, wanted: Events) -> AsyncGenerator[
 
 def _failure(error: BatonpassError) -> ServerSentEvent:
     problem = problem_of(error)
-    return _event({"error": problem.text, "type": problem.kind, **problem.more}, event="error")
+    return _event(
+        {"error": problem.text, "type": problem.kind, "fields": list(problem.fields), **problem.more}, event="error"
+    )
 
 
 async def _until(stopping: anyio.Event, sent: AsyncGenerator[ServerSentEvent]) -> AsyncGenerator[ServerSentEvent]:

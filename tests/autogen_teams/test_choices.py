@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Any
 
 import anyio
@@ -81,3 +82,34 @@ async def test_a_wrong_choice_is_made_again_by_the_next_attempt() -> None:
         job = await coordinator.submit("a", Draft(text="go"))
         assert await job.result(timeout=30) == Report(body="a 2")
     assert choices.made == 3
+
+
+class Name(StrEnum):
+    A = "A"
+    BOSS = "boss"
+
+
+@pytest.mark.parametrize(
+    "given", [{"selector_func": lambda _: Name.A}, {"candidate_func": lambda _: {Name.A: 1}.keys()}]
+)
+async def test_names_may_be_of_other_classes(given: dict[str, Any]) -> None:
+    assert await only(lambda: team(**given)).run("a", Draft(text="go"), timeout=30) == Report(body="a 2")
+
+
+async def test_a_choice_is_made_again_about_what_was_edited() -> None:
+    def chosen(thread: Sequence[Any]) -> str:
+        return "broken" if "refund" in thread[0].to_text() else "A"
+
+    def broken(turn: int, messages: Sequence[Any]) -> str:
+        raise ValueError("no such customer")
+
+    def both() -> SelectorGroupChat:
+        several: list[Any] = [speaker("A", says("a {turn}")), speaker("broken", broken)]
+        return SelectorGroupChat(several, ScriptedModel("chair", says("A")), max_turns=2, selector_func=chosen)
+
+    async with serving(only(both, retries=1, memory="thread")) as coordinator:
+        job = await coordinator.submit("a", Draft(text="refund"))
+        with pytest.raises(bp.JobFailed, match="no such customer"):
+            await job.result(timeout=30)
+        await coordinator.redrive(job.id, changes={"messages[0].content": "repair"})
+        assert await job.result(timeout=30) == Report(body="a 2")

@@ -37,11 +37,20 @@ def to_writer(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionC
     return hands_to("writer")
 
 
+async def look() -> str:
+    return "found: rain is wet"
+
+
+def after_a_look(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+    return hands_to("writer") if turn > 1 else [FunctionCall(id="l", name="look", arguments="{}")]
+
+
 @pytest.mark.parametrize(
     ("member", "text"),
     [
         (lambda: speaker("A", to_writer, handoffs=["writer"]), "Transferred to writer, adopting the role of writer"),
         (lambda: speaker("A", to_writer, handoffs=[ToMember(target="writer", message="write!")]), "write!"),
+        (lambda: speaker("A", after_a_look, handoffs=["writer"], tools=[look]), "found: rain is wet"),
         (lambda: thoughtful(ToMember(target="writer")), "rain is wet"),
         (lambda: thoughtful(ToMember(target="writer", message="write!")), "rain is wet\nwrite!"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import anyio
 import pytest
@@ -18,7 +18,7 @@ from autogen_core.tools import BaseTool
 from pydantic import BaseModel
 
 import batonpass as bp
-from batonpass.adapters.autogen.journal import Journal
+from batonpass.adapters.autogen.journal import Journal, calling, within
 from batonpass.testing import serving
 from tests.apps import evidence
 from tests.apps.autogen_app import Draft, Report, ScriptedModel, called, last, says, speaker
@@ -224,6 +224,19 @@ async def test_the_journal_does_not_grow_with_the_turns() -> None:
     async with serving(only(team)) as coordinator:
         await (await coordinator.submit("a", Draft(text="go"))).result(timeout=30)
     assert max(sizes) == 4  # the three calls of a turn, and a record of what the hop has spent
+
+
+async def test_a_client_has_its_name_in_each_call_of_its_own() -> None:
+    """A call that was recorded asks no client, so the others' names must not depend on it."""
+    made = Journal(cast("Any", Memory()), never)
+    for first in (True, False):
+        made.begin(1)
+        one, other = object(), object()
+        if first:
+            with within(calling, "choice"):
+                made.own(one)
+        with within(calling, "judge"):
+            assert made.own(other) == " own 0 judge"
 
 
 class Memory:

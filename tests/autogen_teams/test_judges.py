@@ -11,6 +11,7 @@ from autogen_agentchat.conditions import FunctionalTermination, HandoffTerminati
 from autogen_agentchat.teams import RoundRobinGroupChat
 
 import batonpass as bp
+from batonpass.adapters.autogen.progress import Progress
 from batonpass.testing import serving
 
 from ..apps.autogen_app import Draft, Report, hands_to, says, speaker
@@ -84,3 +85,27 @@ async def test_a_team_that_is_asked_again_is_judged_anew() -> None:
     told = await said(team)
     assert told.startswith("go | b 1 | ")
     assert told.endswith(" | 0 | 1 | b 2 | a 2 | 2 | b 3")
+
+
+async def test_it_is_not_asked_again_about_a_task_whose_turn_runs_again() -> None:
+    """For a person's answer, or after an error."""
+    judge = Judge("2")
+    errors: list[Exception] = [bp.RetryLater(0.01)]
+
+    def speaks(turn: int, messages: Sequence[Any]) -> str:
+        if errors:
+            raise errors.pop()
+        return f"a {turn}"
+
+    def team() -> RoundRobinGroupChat:
+        both: list[Any] = [UserProxyAgent("boss"), speaker("A", speaks)]
+        return RoundRobinGroupChat(both, termination_condition=FunctionalTermination(judge.asked))
+
+    told = await said(team)
+    assert told == "go | 0 | a 1 | 1 | a 2 | 2"
+    assert (judge.seen, errors) == (told.split(" | "), [])
+
+
+def test_only_what_older_workers_can_not_read_is_of_a_newer_form() -> None:
+    made = [Progress(), Progress(judged={0: 1}), Progress(answered={"a": {}})]
+    assert [each.snapshot("x").native["v"] for each in made] == [1, 2, 2]

@@ -179,7 +179,12 @@ async def test_events_that_are_gone_end_it(sqlite_url: str) -> None:
             assert isinstance(told, dict)
             async with Reader(address, f"/events/stream?after={told['after']}").open() as events:
                 _, following = await anext(events)
-    assert (kind, "are not kept any more" in told["error"], told["type"]) == ("error", True, "Trimmed")
+    assert (kind, "are not kept any more" in told["error"], told["type"], told["fields"]) == (
+        "error",
+        True,
+        "Trimmed",
+        [],
+    )
     assert isinstance(following, dict)
     assert following["cursor"] == last.cursor
 
