@@ -75,9 +75,7 @@ class Attempts:
             return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
         if not isinstance(outcome, Suspended | Asleep):
             session.check_told()
-        # A framework's model may have been told of an error, or a tool's time limit, and have gone on.
-        if isinstance(outcome, Finished) and agent.kind != "function" and (doubts := in_doubt(session, over=True)):
-            raise Ambiguous("; ".join(doubts))
+        _check_doubt(agent, session, outcome)
         if isinstance(outcome, Finished) and isinstance(outcome.result, Handoff):
             return await self._hand_off(agent, envelope, session, outcome.result, outcome.final)
         return ending(agent, session, outcome)
@@ -99,11 +97,24 @@ class Attempts:
                 session.check_told()
             rejecting = single(error)
             if isinstance(rejecting, Rejecting):
+                session.known = rejecting.known
                 return Rejected(str(rejecting))
             raise
         finally:
             end_if_copied(self._home)
             session.leave()
+
+
+def _check_doubt(agent: Agent[Any], session: LeaseSession, outcome: Outcome) -> None:
+    """Refuse an end that would hide an effect which may have happened, unless the code knows of it: in this run it has
+    called that effect, and was told of the error. (In a framework a model may have been told, and have gone on.)"""
+    if not isinstance(outcome, Finished | Rejected):
+        return
+    own = agent.kind == "function"
+    over = isinstance(outcome, Finished) and not own
+    if doubts := in_doubt(session, over=over, known=session.known if own else ()):
+        ends = f"rejects the job ({outcome.reason})" if isinstance(outcome, Rejected) else "ends its hop"
+        raise Ambiguous(f"the agent {ends}, but {'; '.join(doubts)}")
 
 
 def _open_payload(app: App, agent: Agent[Any], envelope: Envelope) -> Contract:

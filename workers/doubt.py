@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass
 from shlex import quote
 from typing import Any, cast
@@ -47,20 +47,30 @@ def about_of(session: LeaseSession, key: str, start: Started | None) -> str:
     return start.about if start else f"{session.effects}.{session.hop}.{key}"
 
 
-def in_doubt(session: LeaseSession, *, over: bool = False) -> list[str]:
-    """What to do about each effect that may have happened, and must not happen again. `over`: the agent would not call
-    it again."""
+def in_doubt(session: LeaseSession, *, over: bool = False, known: Collection[str] = ()) -> list[str]:
+    """What to do about each effect that may have happened, and must not happen again, except those that are `known`.
+    `over`: the agent would not call it again."""
+    return [unknown(start.about, key, over=over) for key, start in _open(session).items() if key not in known]
+
+
+def not_named(session: LeaseSession, text: str) -> list[str]:
+    """The same for those that an error's text does not name."""
+    left = {key: start for key, start in _open(session).items() if _named(key) not in text}
+    return [unknown(start.about, key) for key, start in left.items()]
+
+
+def _open(session: LeaseSession) -> dict[str, Started]:
     state = session.checkpoint.state if session.checkpoint else None
     told = cast("dict[str, Any]", state) if isinstance(state, dict) else {}  # a redrive may have told the outcome
     keys = [key.removeprefix(EFFECT) for key in session.journal if key.startswith(EFFECT)]
     open_ = [key for key in keys if not session.journal.get(OUTCOME + key) and _STATE + key not in told]
     starts = [(key, start_of(session.journal, key)) for key in open_]
-    return [unknown(start.about, key, over=over) for key, start in starts if start and not start.repeats]
+    return {key: start for key, start in starts if start and not start.repeats}
 
 
 def unknown(about: str, key: str, *, before: str = "", over: bool = False) -> str:
     """What to do about an effect that may have happened."""
-    text = f"effect {key!r} started, and its outcome is unknown{before}: {_look(about, key)}"
+    text = f"{_named(key)}, and its outcome is unknown{before}: {_look(about, key)}"
     if over:
         return text
     return f"{text}, or if it has not happened, with not_done=[{key!r}] (--not-done {quote(key)}): it is called again"
@@ -69,7 +79,11 @@ def unknown(about: str, key: str, *, before: str = "", over: bool = False) -> st
 def changed(about: str, key: str) -> str:
     """The same for one that is called with other arguments now, so that it can't be repeated."""
     look = _look(about, key)
-    return f"effect {key!r} started with other arguments, and its outcome is unknown: {look}, or give it those again"
+    return f"{_named(key)} with other arguments, and its outcome is unknown: {look}, or give it those again"
+
+
+def _named(key: str) -> str:
+    return f"effect {key!r} started"
 
 
 def _look(about: str, key: str) -> str:

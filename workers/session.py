@@ -68,6 +68,7 @@ class LeaseSession:
     home: object = None  # where the agent's function runs, if it is one: see `threads.place`
     parts: Parts | None = None
     under_way: Collection[str] = ()  # the keys of the effects that are
+    known: Collection[str] = ()  # the keys of those of which this run's code was told how its call ended
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace

@@ -19,7 +19,7 @@ import batonpass as bp
 from ..apps.kit import question
 from ..apps.langgraph_app import Notes, Topic
 from ..apps.langgraph_kit import passed_on, returning
-from ..workers.serving import DEADLINE, serving
+from ..workers.serving import DEADLINE, reached, serving
 
 pytestmark = pytest.mark.capability("langgraph")
 PAID: Counter[str] = Counter()
@@ -51,6 +51,13 @@ async def ask() -> str:
 
 
 @tool
+async def refuse() -> str:
+    """Rejects the job, while the other call pays."""
+    await asyncio.sleep(0.1)
+    bp.current().reject("not allowed")
+
+
+@tool
 def pay() -> str:
     """Pays, in a thread."""
     return bp.current().sync.effect("pay", pay_slowly)
@@ -76,7 +83,9 @@ def desk(*names: str) -> Any:
     def plan(state: Any) -> Any:
         return {"messages": [AIMessage("", tool_calls=[{"name": name, "args": {}, "id": name} for name in names])]}
 
-    made = StateGraph(MessagesState).add_node("plan", plan).add_node("tools", ToolNode([delegate, ask, pay, apay]))
+    made = (
+        StateGraph(MessagesState).add_node("plan", plan).add_node("tools", ToolNode([delegate, ask, refuse, pay, apay]))
+    )
     return made.add_edge(START, "plan").add_edge("plan", "tools")
 
 
@@ -100,3 +109,13 @@ async def test_so_does_a_question(other: str) -> None:
         await job.answer("yes")
         assert (await job.result(timeout=DEADLINE)).notes == ["yes", "a receipt"]
     assert PAID == {"paid": 1}
+
+
+@pytest.mark.parametrize("other", ["pay", "apay"])
+async def test_an_effect_that_a_rejection_cuts_off_is_in_doubt(other: str) -> None:
+    """The job was rejected, and nothing told of the payment."""
+    async with serving(returning(lambda: desk("refuse", other), leave=leave)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"), returns=Notes)
+        info = await reached(job, bp.JobState.FAILED, bp.JobState.REJECTED)
+        assert info.reason == "ambiguous"
+        assert "rejects the job (not allowed), but effect 'pay' started" in str(info.error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from datetime import datetime
 from math import inf
 from threading import Lock
@@ -34,7 +34,12 @@ P = TypeVar("P", bound=Contract)
 
 
 class Rejecting(BaseException):
-    """Control flow: the agent rejects this job."""
+    """Control flow: the agent rejects this job. `known` are the keys of the effects of which its code was told before:
+    what is cut off by this may have happened, and nobody was told."""
+
+    def __init__(self, reason: str, known: Collection[str] = ()) -> None:
+        super().__init__(reason)
+        self.known = frozenset(known)
 
 
 class BaseContext:
@@ -69,7 +74,7 @@ class BaseContext:
     def _new_steps(self) -> Steps:
         timeout = inf if self._agent.timeout is None else seconds_of(self._agent.timeout)
         steps = Steps(self._session, own_state=self._agent.kind == "function", timeout=timeout)
-        self._session.under_way = steps.effects
+        self._session.under_way, self._session.known = steps.effects, steps.known
         return steps
 
     @property
@@ -180,7 +185,7 @@ class BaseContext:
 
     def reject(self, reason: str) -> NoReturn:
         """End the job as rejected, because this agent will not do it. Does not return."""
-        raise Rejecting(reason)
+        raise Rejecting(reason, self._session.known)
 
     def _joining(self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
         if self._agent.kind != "function":

@@ -156,6 +156,7 @@ def effecting(
             raise _ambiguous(about, key, error) from error  # in a tool, a model would be told of it, and go on
         yield Commit(full, digest, result)
     finally:
+        steps.known.add(key)
         steps.effects.discard(key)
         steps.leave("effect")
     return result

@@ -73,6 +73,7 @@ class Steps:
         self.pause: Pause | None = None
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: set[str] = set()  # the keys of those that are under way
+        self.known: set[str] = set()  # the keys of those whose call has ended in this run, so that its code was told
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
         self._session = session
         self._own_state = own_state

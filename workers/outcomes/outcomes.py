@@ -34,7 +34,7 @@ from ...coordinator.calls.jobs import seal_result
 from ...coordinator.commands import SPENT, Command, Complete, Fail, Sleep
 from ...coordinator.questions import suspending
 from ..context.asking import asked_as
-from ..doubt import in_doubt
+from ..doubt import in_doubt, not_named
 from ..session import LeaseSession
 from ..single import leaves
 from .error_place import raised_in
@@ -166,9 +166,10 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
         pause = policy.pause(session.attempt, error)
         if policy.within is not None and session.failing_for + pause > seconds_of(policy.within):
             reason = "out_of_time"
-    if reason in (*ATTEMPTS_OVER, "contract") and (doubts := in_doubt(session)):
-        reason, text = "ambiguous", f"{text}; {'; '.join(doubts)}"  # no fallback may do it again
+    if reason in (*ATTEMPTS_OVER, "contract") and in_doubt(session):
+        reason = "ambiguous"  # no fallback may do it again
     if reason is not None:
+        text = "; ".join([text, *not_named(session, text)])
         return Fail(session.fence, text, reason, spent=_spent(session))
     return Fail(session.fence, text, "", int(pause * 1000))
 

@@ -1,0 +1,154 @@
+"""However a job ends: an effect that may have happened is not passed over, unless the code was told, and decided."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+
+from .serving import Ask, Reply, only, reached, serving
+
+Ends = Callable[[Ask, bp.Context], Awaitable[Reply | bp.Handoff[Any]]]
+Acts = Callable[[bp.Context], Awaitable[object]]
+FAST = bp.Retry(attempts=2, first=0.001)
+
+
+async def lost() -> None:
+    raise ConnectionError("the reply was lost")
+
+
+async def rejects(ask: Ask, ctx: bp.Context) -> Reply:
+    ctx.reject("the order was withdrawn")
+
+
+async def returns(ask: Ask, ctx: bp.Context) -> Reply:
+    return Reply(text="withdrawn")
+
+
+async def hands_off(ask: Ask, ctx: bp.Context) -> bp.Handoff[Any]:
+    return ctx.hand_off("b", Ask())
+
+
+def app_of(fn: Ends) -> bp.App:
+    """An agent whose second attempt, and those after a redrive, end without coming to the effect."""
+    app, runs = bp.App("doubt"), list[int]()
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"b": Ask}, retries=FAST)
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply | bp.Handoff[Any]:
+        runs.append(ctx.attempt)
+        if len(runs) == 1:
+            await ctx.effect("pay", lost)
+        return await fn(ask, ctx)
+
+    @app.agent("b", accepts=Ask, returns=Reply)
+    async def other(ask: Ask) -> Reply:
+        return Reply(text="withdrawn")
+
+    return app
+
+
+@pytest.mark.parametrize("how", [{"not_done": ["pay"]}, {"changes": {"effect:pay": 7}}])
+@pytest.mark.parametrize(
+    ("fn", "state"),
+    [(rejects, bp.JobState.REJECTED), (returns, bp.JobState.COMPLETED), (hands_off, bp.JobState.COMPLETED)],
+)
+async def test_a_later_attempt_does_not_come_to_it(
+    store_url: str, fn: Ends, state: bp.JobState, how: dict[str, Any]
+) -> None:
+    """The payment was made, perhaps, and the job ended as if it had not begun. Once it is settled, it may."""
+    async with serving(app_of(fn), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        info = await reached(job, bp.JobState.FAILED, state)
+        assert (info.reason, info.agent) == ("ambiguous", "a")
+        assert f"effect 'pay' started, and its outcome is unknown: look for '{job.id}.0.pay'" in str(info.error)
+        assert ("the order was withdrawn" in str(info.error)) == (fn is rejects)
+        await coordinator.redrive(job.id, **how)
+        await reached(job, state)
+
+
+async def group(ctx: bp.Context) -> None:
+    async def check() -> None:
+        await asyncio.sleep(0.05)
+        ctx.reject("not allowed")
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(ctx.effect("pay", asyncio.sleep, 60))
+        tasks.create_task(check())
+
+
+async def leaves_it_running(ctx: bp.Context) -> None:
+    task = asyncio.create_task(ctx.effect("pay", asyncio.sleep, 60))
+    await asyncio.wait([task], timeout=0.05)
+
+
+async def catches_another(ctx: bp.Context) -> None:
+    for key in ("pay", "mail"):
+        try:
+            if ctx.attempt == 1 or key == "mail":
+                await ctx.effect(key, lost)
+        except Exception:
+            if key == "pay":
+                raise
+
+
+@pytest.mark.parametrize("acts", [group, leaves_it_running, catches_another])
+async def test_what_the_code_was_not_told_is_in_doubt(store_url: str, acts: Acts) -> None:
+    """What is cut off by a task beside it, still runs, or was begun by an attempt before."""
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await acts(ctx)
+        return Reply(text="done")
+
+    async with serving(only(agent, retries=FAST), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        info = await reached(job, bp.JobState.FAILED, bp.JobState.COMPLETED, bp.JobState.REJECTED)
+        assert (info.reason, "'pay'" in str(info.error)) == ("ambiguous", True)
+
+
+async def catches(ctx: bp.Context) -> None:
+    try:
+        await ctx.effect("pay", lost)
+    except Exception:
+        return
+
+
+async def limits(ctx: bp.Context) -> None:
+    try:
+        async with asyncio.timeout(0.05):
+            await ctx.effect("pay", asyncio.sleep, 60)
+    except TimeoutError:
+        return
+
+
+async def may_repeat(ctx: bp.Context) -> None:
+    if ctx.attempt == 1:
+        await ctx.effect("pay", lost, unsure="repeat")
+
+
+@pytest.mark.parametrize(("fn", "state"), [(rejects, bp.JobState.REJECTED), (returns, bp.JobState.COMPLETED)])
+@pytest.mark.parametrize("acts", [catches, limits, may_repeat])
+async def test_code_that_was_told_may_go_on(store_url: str, acts: Acts, fn: Ends, state: bp.JobState) -> None:
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply | bp.Handoff[Any]:
+        await acts(ctx)
+        return await fn(ask, ctx)
+
+    async with serving(only(agent, retries=FAST), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await reached(job, bp.JobState.FAILED, state)).state == state
+
+
+async def test_a_dead_letter_for_another_reason_names_it(store_url: str) -> None:
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await catches(ctx)
+        raise bp.Unanswered("nobody has answered")
+
+    async with serving(only(agent), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        info = await reached(job, bp.JobState.FAILED)
+        assert info.reason == "unanswered"
+        assert str(info.error).startswith("nobody has answered; effect 'pay' started, and its outcome is unknown")
+        assert str(info.error).count("'pay' started") == 1
