@@ -107,12 +107,15 @@ class Attempts:
 
 def _check_doubt(agent: Agent[Any], session: LeaseSession, outcome: Outcome) -> None:
     """Refuse an end that would hide an effect which may have happened, unless the code knows of it: in this run it has
-    called that effect, and was told of the error. (In a framework a model may have been told, and have gone on.)"""
+    called that effect, and was told of the error. (In a framework a model may have been told, and have gone on.)
+
+    A child can't reject even then: when its parent is redriven, another is made for it, which would do that again.
+    """
     if not isinstance(outcome, Finished | Rejected):
         return
-    own = agent.kind == "function"
-    over = isinstance(outcome, Finished) and not own
-    if doubts := in_doubt(session, over=over, known=session.known if own else ()):
+    own, rejected = agent.kind == "function", isinstance(outcome, Rejected)
+    known = session.known if own and not (rejected and session.is_child) else ()
+    if doubts := in_doubt(session, over=not (own or rejected), known=known):
         ends = f"rejects the job ({outcome.reason})" if isinstance(outcome, Rejected) else "ends its hop"
         raise Ambiguous(f"the agent {ends}, but {'; '.join(doubts)}")
 

@@ -85,16 +85,14 @@ class LeaseSession:
         self._store = store
         self._loop = running_loop()
         self._app = app
-        self.fence = row.fence
-        self.job_id = row.id
+        self.fence, self.job_id = row.fence, row.id
         self.hop, self.agent = row.hop, row.agent
         self.attempt, self.token, self.priority = row.attempt, row.token, row.priority
         self.cut = row.fan if row.verdict == "cut" else None  # an undecided fan-out, or one to be made again
         self.last_error = row.error or None
         self._began = time.monotonic()
         self.deadline = from_ms(row.deadline) if row.deadline else None
-        self.thread = row.thread
-        self.key = row.key or None
+        self.thread, self.key = row.thread, row.key or None
         self._opened = open_row(delivery.checkpoint) if delivery.checkpoint else None
         tip = self._opened.checkpoint if self._opened else None
         # Only a checkpoint's own thread may append to its logs.
@@ -141,6 +139,11 @@ class LeaseSession:
     def fan(self) -> str:
         """The job's last fan-out, when this delivery was claimed. Empty if it has made none."""
         return self._row.fan
+
+    @property
+    def is_child(self) -> bool:
+        """Whether the job was made by another one's fan-out."""
+        return bool(self._row.parent)
 
     @property
     def effects(self) -> str:

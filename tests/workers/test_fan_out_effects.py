@@ -115,6 +115,11 @@ class Family:
             raise ValueError("before it pays")
         if act == "rejects":
             ctx.reject("there is nothing to pay")
+        if act == "catches":
+            try:
+                await ctx.effect("pay", self._pay, ctx.effect_key("pay"), "pays")
+            except (ConnectionError, bp.Ambiguous):
+                ctx.reject("it can't be paid")
         if act == "waits":
             await self.gate.wait()
         else:
@@ -165,6 +170,21 @@ async def test_a_child_that_may_have_paid_and_ended_otherwise_in_the_end(store_u
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == "last"
         assert len(set(family.paid)) == 1  # the key is the same
+
+
+async def test_a_child_does_not_reject_what_it_may_have_paid(store_url: str) -> None:
+    """Although it was told. When the parent was redriven, another one was made, and paid again."""
+    family = Family("catches", "last")
+    async with serving(family.app, store_url) as coordinator:
+        job, child = await family.failed(coordinator)
+        assert (await child.info()).reason == "ambiguous"
+        await coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed, match=f"effects of {child.id} may have happened"):
+            await job.result(timeout=LONG)
+        await coordinator.redrive(child.id, changes={"effect:pay": None})
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "last"
+        assert len(family.paid) == 1
 
 
 async def test_a_child_that_was_redriven_and_runs(store_url: str) -> None:
