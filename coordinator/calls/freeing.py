@@ -29,6 +29,6 @@ class Freeing:
         self._left = False
         try:
             reaped: Reaped = yield Reap(limit=5 * _EVERY, leases=False)
-            self._left = reaped.next_due in (0, 1)  # 0: so is something else, that nobody looks after
+            self._left = reaped.left
         except BatonpassError as error:
             _log.warning("expired data is deleted later: %s", error)

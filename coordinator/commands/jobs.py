@@ -254,13 +254,13 @@ class Reaped:
     checkpoints are left).
 
     `queues` are those of the deliveries, if the store's workers wait elsewhere and have to be woken. `away` are the
-    partitions that did not answer, and why.
-    """
+    partitions that did not answer, and why. `left`: more has expired than was freed, whatever else is due."""
 
     moved: int
     next_due: int
     queues: tuple[str, ...] = field(default=(), compare=False)
     away: Mapping[int, Exception] = field(default_factory=dict[int, Exception], compare=False)
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,14 +36,15 @@ def reap(records: Records, command: Reap) -> Reaped:
     moved += make_staged(records, opening, command.limit)
     cancel_left(records, closing, command.limit)
     more = _drop_expired(records, command.limit)
-    for name in records.expired_items(command.limit):
+    lapsed = records.expired_items(command.limit + 1)
+    for name in lapsed[: command.limit]:
         records.drop_item(name)
     records.drop_old_streams(command.limit)
     records.drop_old_starts(command.limit)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
     next_due = due_in(records)
-    return Reaped(moved, _SOON if more and next_due else next_due)
+    return Reaped(moved, _SOON if more and next_due else next_due, left=more or len(lapsed) > command.limit)
 
 
 def _drop_expired(records: Records, limit: int) -> bool:

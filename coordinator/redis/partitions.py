@@ -185,7 +185,8 @@ def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
         away = {}
     reaped: list[c.Reaped] = good([outcome for at, outcome in enumerate(outcomes) if at not in away])
     due = [one.next_due for one in reaped if one.next_due >= 0]
-    return c.Reaped(sum(one.moved for one in reaped), min(due, default=-1), away=away)
+    left = any(one.left for one in reaped)
+    return c.Reaped(sum(one.moved for one in reaped), min(due, default=-1), away=away, left=left)
 
 
 def _timeline(command: c.Timeline, count: int) -> Plan[list[Any]]:

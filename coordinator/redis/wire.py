@@ -122,8 +122,8 @@ def _nothing(_: object, reply: list[Any]) -> None:
 
 
 def _reaped(_: object, reply: list[Any]) -> c.Reaped:
-    moved, next_due, *queues = reply
-    return c.Reaped(moved, next_due, tuple(map(read_text, queues)))
+    moved, next_due, left, *queues = reply
+    return c.Reaped(moved, next_due, tuple(map(read_text, queues)), left=bool(left))
 
 
 def _stream_rows(m: c.ReadStream, reply: list[Any]) -> list[StreamRow]:

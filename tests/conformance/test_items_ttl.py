@@ -36,9 +36,11 @@ def test_reap_is_bounded_and_begins_with_the_oldest(bench: Bench) -> None:
     for number in range(5):
         items.put(name("a", key=f"{number}"), ttl=(9 - number) * 1000)
     bench.clock.advance(MINUTE)
-    bench.do(c.Reap(limit=2))
+    assert bench.do(c.Reap(limit=2)).left
     bench.clock.advance(-MINUTE)
     assert [n.key for n in items.names()] == ["0", "1", "2"]
+    bench.clock.advance(MINUTE)
+    assert not bench.do(c.Reap(limit=3)).left
 
 
 def test_time_begins_anew(bench: Bench) -> None:

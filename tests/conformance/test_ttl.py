@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.calls.freeing import Freeing
 from tests.harness.bench import MINUTE, Bench, commit_of, new_checkpoint
 
 
@@ -157,6 +160,34 @@ def test_reap_tells_whether_expired_checkpoints_are_left(bench: Bench) -> None:
         bench.save(None, thread="run", ttl=MINUTE)
     bench.clock.advance(MINUTE)
     assert [bench.do(c.Reap(limit=2)).next_due for _ in range(4)] == [1, 1, -1, -1]
+
+
+def test_it_tells_so_beside_a_dead_worker(bench: Bench) -> None:
+    """And does not say so when none are left: whoever frees what has expired went on at each write, for ever."""
+    bench.start(lease=MINUTE)
+    for _ in range(4):
+        bench.save(None, thread="run", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    reaped = [bench.do(c.Reap(limit=2, leases=False)) for _ in range(3)]
+    assert [(one.next_due, one.left) for one in reaped] == [(0, True), (0, False), (0, False)]
+
+
+def test_freeing_beside_a_dead_worker(bench: Bench) -> None:
+    bench.start(lease=MINUTE)
+    bench.clock.advance(MINUTE)
+    freeing = Freeing()
+    assert sum(_asked(bench, freeing) for _ in range(300)) == 3
+
+
+def _asked(bench: Bench, freeing: Freeing) -> int:
+    """How often one write asks to free what has expired."""
+    call, asked = freeing.wrote(), 0
+    with contextlib.suppress(StopIteration):
+        command = next(call)
+        while True:
+            asked += 1
+            command = call.send(bench.do(command))
+    return asked
 
 
 def test_those_that_jobs_need_are_not_left(bench: Bench) -> None:

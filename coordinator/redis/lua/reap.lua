@@ -4,7 +4,8 @@
 -- ARGV limit of each, '1' or '0' to leave expired leases to their holders, deaths of workers from which on a job waits,
 --      deaths that park it, ms of the first wait, ms of the longest, presence ms or '0', '1' if lines move before their
 --      time, worker, its queues
--- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
+-- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, 1 if more has expired than it freed, or
+--      0, queue of each made ready ...}
 --@ uses clock holder record thread job retry asking children parts places free own forget items deaths
 local limit, presence = tonumber(ARGV[1]), tonumber(ARGV[7])
 local limits = { tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]) }
@@ -157,8 +158,9 @@ local moved = #late + #filled + parked
 for _, queue in ipairs(joined) do
   filled[#filled + 1] = queue
 end
-local due = due_in(now)
-if due ~= 0 and redis.call('ZCOUNT', P .. 'expiry', '-inf', num(now)) > 0 then
+local due, more = due_in(now), redis.call('ZCOUNT', P .. 'expiry', '-inf', num(now)) > 0
+if due ~= 0 and more then
   due = 1  -- at once, but not as what is due, such as a lease
 end
-return { '+', moved, due, unpack(filled) }
+more = more or redis.call('ZCOUNT', P .. 'lapses', '-inf', num(now)) > 0
+return { '+', moved, due, more and 1 or 0, unpack(filled) }
