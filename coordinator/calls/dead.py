@@ -86,7 +86,8 @@ def redrive(
     if payload is not None and source is not None:
         check_payload(source.checkpoint)
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
-    if both := sorted({*keys} & {str(name).removeprefix(RESULT) for name in edit.changes}):
+    results = {str(name).removeprefix(RESULT) for name in edit.changes if str(name).startswith(RESULT)}
+    if both := sorted({*keys} & results):
         raise BadSetup(f"changes= tells a result of effect {both[0]!r}, and not_done= says that there is none")
     back = (yield from taken_back(row, source, keys)) if keys else {}
     tip, records = (yield from _edited(bases, row, source, edit)) if changes else ("", {})

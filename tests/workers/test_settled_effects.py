@@ -97,6 +97,22 @@ async def test_what_was_told_is_not_taken_back(store_url: str) -> None:
         assert (await job.result(timeout=30)).text == "8"
 
 
+async def test_a_step_of_the_same_name_is_changed(store_url: str) -> None:
+    """That tells no result of the effect."""
+    bank = Bank("after")
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        amount = await ctx.step("pay", lambda: "12")
+        return Reply(text=f"{amount} {await ctx.effect('pay', bank.pay, 'k')}")
+
+    async with serving(only(pays, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="ambiguous"):
+            await job.result(timeout=30)
+        await coordinator.redrive(job.id, changes={"pay": "13"}, not_done=["pay"])
+        assert (await job.result(timeout=30)).text == "13 2"
+
+
 async def test_a_place_in_a_result_is_edited(store_url: str) -> None:
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
         paid = await ctx.effect("pay", lambda: {"id": "x"})
