@@ -51,6 +51,8 @@ def _meant(read: ast.expr) -> Iterator[ast.expr]:
         parts = read.slice.elts if isinstance(read.slice, ast.Tuple) else [read.slice]
         for each in parts if of in ("Optional", "Union") else parts[: of == "Annotated"]:
             yield from _meant(each)
+    elif isinstance(read, ast.Constant) and isinstance(read.value, str):  # quoted, in a text as a whole
+        yield from _meant(ast.parse(read.value.strip(), mode="eval").body)
     elif isinstance(read, ast.Name | ast.Attribute):
         yield read
 

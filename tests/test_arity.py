@@ -42,12 +42,14 @@ AS_OPTIONAL: Any = Optional[bp.Context]  # noqa: UP045 - which is not the same o
 OURS = [
     *(bp.Context, bp.SyncContext, bp.Context | None, AS_OPTIONAL, Annotated[bp.SyncContext | None, "here"]),
     *("bp.Context", "bp.SyncContext | None", "Optional[bp.Context]", "Ours | None", Optional["Ours"]),
+    *("'bp.Context'", "Optional['bp.Context']", "Annotated['bp.Context | None', 'here']"),  # quoted, and kept as text
     *("Context | None", "batonpass.Context"),  # which are imported for type checkers only
 ]
 OTHERS = [
     *(int, SearchContext, SearchContext | None, Literal["Context"], list[bp.Context], Callable[..., bp.Context]),
     *(Annotated[int, "the Context"], "SearchContext", "SearchContext | None", "pytest.Context", "int", "not a type"),
     *("Literal['Context']", "list[Context]", "Callable[[bp.Context], None]", "Annotated[int, Context]"),
+    *("'SearchContext'", "list['bp.Context']", "Optional['not a type']"),
 ]
 
 
