@@ -59,14 +59,32 @@ def _remedy(wanted: type[Contract], asked: ContractRef) -> str:
 
 
 def _reads(own: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether values of one schema are some of another, which may have more fields that can be left out."""
+    """Whether each value of the schema that was asked for is one of our own, which may have more fields that can be
+    left out, and fields of wider types."""
     fields, others = own.get("properties", {}), asked.get("properties", {})
     return (
         {*own.get("required", ())} <= {*asked.get("required", ())}
-        and all(same_fields(fields[name], others[name]) for name in fields.keys() & others.keys())
-        and same_fields(own.get("$defs", {}), asked.get("$defs", {}))
+        and all(_holds(fields[name], others[name]) for name in fields.keys() & others.keys())
+        and all(same_fields(own.get("$defs", {}).get(name), held) for name, held in asked.get("$defs", {}).items())
         and (own.get("additionalProperties") is not False or others.keys() <= fields.keys())
     )
+
+
+def _holds(own: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Whether one type has the values of another: each that it may be is one of ours, or ours is any."""
+    ours = [*_alternatives(own)]
+    return all(any(same_fields(one, each) or same_fields(one, {}) for one in ours) for each in _alternatives(asked))
+
+
+def _alternatives(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What a value may be: one of a union's types, or of the values of an enumeration."""
+    if "anyOf" in schema:
+        for one in schema["anyOf"]:
+            yield from _alternatives(one)
+    elif "enum" in schema:
+        yield from ({"type": schema.get("type"), "const": value} for value in schema["enum"])
+    else:
+        yield schema
 
 
 def _contract(app: App, agent: Agent[Any], asked: ContractRef) -> type[Contract] | None:
@@ -100,7 +118,8 @@ def _values(fn: Any, code: CodeType) -> Iterator[Any]:
         value = fn.__globals__[name]
         yield value
         if isinstance(value, ModuleType):
-            yield from (getattr(value, other, None) for other in names)
+            there = vars(value)  # a module that loads by need may lack what a name would load
+            yield from (there[other] for other in names & there.keys())
 
 
 def _names(code: CodeType) -> set[str]:

@@ -4,6 +4,8 @@ again, and the person has answered for nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Literal
 
 import pytest
 
@@ -37,6 +39,32 @@ class Wider(bp.Contract, name="questions.verdict", version=2):
     limit: int = 0
 
 
+class Kinds(bp.Contract, name="questions.kinds"):
+    text: str
+    word: Literal["a", "b"]
+    number: int | None
+    order: Order
+
+
+class Wide(bp.Contract, name="questions.kinds", version=2):
+    text: str | None
+    word: Literal["a", "b", "c"]
+    number: int | str | None
+    order: Order | Verdict
+
+
+class Words(bp.Contract, name="questions.kinds", version=2):
+    word: Literal["a"]
+
+
+class Numbers(bp.Contract, name="questions.kinds", version=2):
+    number: int
+
+
+class Orders(bp.Contract, name="questions.kinds", version=2):
+    order: Verdict
+
+
 class Decision(bp.Contract, name="questions.decision"):
     ok: bool
 
@@ -65,6 +93,21 @@ def elsewhere(ctx: bp.SyncContext) -> object:
     return ctx.ask("sure?", answer=vars(bp)["State"])
 
 
+def _missing(name: str) -> object:
+    raise ImportError(f"{name} needs another package")
+
+
+LAZY: Any = ModuleType("lazy")
+LAZY.__getattr__ = _missing
+
+
+def needs_more(ctx: bp.SyncContext) -> object:
+    return ctx.ask("sure?", answer=Verdict) or LAZY.thing
+
+
+lazy = release(None, needs_more)
+kinds, wide, words = release(Kinds), release(Wide), release(Words)
+numbers, orders = release(Numbers), release(Orders)
 first, plain, newer, same = release(Verdict), release(None), release(Limited), release(Mistaken)
 wider, renamed, upcasts, hidden = release(Wider), release(Decision), upcasting(), release(None, elsewhere)
 
@@ -75,6 +118,7 @@ wider, renamed, upcasts, hidden = release(Wider), release(Decision), upcasting()
     [
         ("first", "", ""),
         ("wider", "", ""),
+        ("lazy", "", ""),
         ("upcasts", "", ""),
         ("newer", "fail", "so they will ask again (@app.upcast(Limited, from_version=1))"),
         ("same", "fail", "so they will ask again (raise its version=, then @app.upcast(Mistaken, from_version=1))"),
@@ -119,3 +163,15 @@ def test_a_question_without_a_contract_fits(
         wait_until(lambda: job.info().state == bp.JobState.INPUT_REQUIRED, what="the question")
     ran = CommandLine(store_url, capsys, monkeypatch)("check", f"{__name__}:plain")
     assert (ran.code, "1 fit" in ran.out) == (0, True)
+
+
+@pytest.mark.parametrize(("app", "fits"), [("wide", True), ("words", False), ("numbers", False), ("orders", False)])
+def test_fields_of_other_types(
+    app: str, fits: bool, store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wider ones take each answer. They were said to ask again."""
+    with serving(kinds, store_url) as coordinator:
+        job = coordinator.submit("judge", Order())
+        wait_until(lambda: job.info().state == bp.JobState.INPUT_REQUIRED, what="the question")
+    ran = CommandLine(store_url, capsys, monkeypatch)("check", f"{__name__}:{app}")
+    assert (ran.code, "so they will ask again" in ran.out) == (0 if fits else 1, not fits)
