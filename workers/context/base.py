@@ -184,7 +184,8 @@ class BaseContext:
         return Handoff(name, payload, transcript)
 
     def reject(self, reason: str) -> NoReturn:
-        """End the job as rejected, because this agent will not do it. Does not return."""
+        """End the job as rejected, because this agent will not do it. Does not return. (If an effect of it may have
+        happened, and its code was not told, the job ends as `ambiguous`.)"""
         raise Rejecting(reason, self._session.known)
 
     def _joining(self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
