@@ -67,18 +67,26 @@ def _any_of(
     """As the library's, except for decimals, which are numbers or texts."""
     texts = [each for each in branches if str(_said(each, "pattern")).startswith(_DECIMAL)]
     numbers = [each for each in branches if _said(each, "type") == "number"]
-    if len(texts) != 1 or len(numbers) != 1:  # which of them belong together can't be told
+    if not texts or not numbers:
         yield from Draft202012Validator.VALIDATORS["anyOf"](validator, branches, value, schema)
         return
-    others = (each for each in branches if each not in (texts[0], numbers[0]))
+    others = (each for each in branches if each not in texts and each not in numbers)
     if any(validator.evolve(schema=each).is_valid(value) for each in others):
         return
+    # Which of several belong together can't be told.
+    misfits = [_misfit(json.dumps([number, text]), value) for number in numbers for text in texts]
+    if None not in misfits:
+        yield ValidationError(f"{value!r}: {misfits[0]}", validator="decimal")
+
+
+def _misfit(pair: str, value: Any) -> str | None:
     try:
-        _decimals(json.dumps([numbers[0], texts[0]])).validate_python(value)
+        _decimals(pair).validate_python(value)
     except Unfit as error:
-        yield ValidationError(f"{value!r}: {error.errors()[0]['msg']}", validator="decimal")
+        return error.errors()[0]["msg"]
     except ArithmeticError:  # so it is of more digits than can be counted with
-        yield ValidationError(f"{value!r} has too many digits", validator="decimal")
+        return "it has too many digits"
+    return None
 
 
 def _said(branch: Any, word: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage
@@ -43,7 +44,7 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     begun = len(progress.messages)
     await turns.begin(begun)
     start = [cast(BaseChatMessage, team.message(dump)) for dump in progress.pending]
-    if start:
+    if start and not progress.joins:
         # AutoGen asks about the task alone, before anybody speaks.
         if progress.unread:
             progress.checked, progress.judged = [len(progress.messages) + progress.unread], {}
@@ -64,12 +65,15 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     said = [team.message(dump) for dump in progress.messages[begun + len(start) :]]
     progress.pending, progress.answers, progress.answered = [], {}, {}
     progress.turns += 1
-    progress.checked += [begun + len(start), len(progress.messages)] if start else [len(progress.messages)]
+    if start and not progress.joins:
+        progress.checked.append(begun + len(start))
+    progress.checked.append(len(progress.messages))
     speakers = dict.fromkeys(message.source for message in said if isinstance(message, BaseChatMessage))
     step = "+".join(speakers) if team.stepped else team.team.name
     out = _handoffs_out(team, said)
     ends = next((f"Handoff to {handoff.target}." for handoff in out if handoff.target in team.outside), None)
-    stop = await _why_stop(team, progress, reason, said)
+    stop = await _why_stop(team, progress, reason, [*start, *said] if progress.joins else said)
+    progress.joins = False
     if asks := [_question(team, progress, handoff) for handoff in out if handoff.target not in team.outside]:
         progress.stop = ends
         progress.suspend(asks, handoff=True, ended=stop is not None)
@@ -79,7 +83,7 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     return None
 
 
-async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said: list[Message]) -> str | None:
+async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said: Sequence[Message]) -> str | None:
     if reason != ONE_TURN or not team.stepped:
         return reason or "The team has stopped."
     stop = await team.check(progress, said, len(progress.checked) - 2)

@@ -16,7 +16,7 @@ from . import private
 from .errors import Report, report_errors
 from .keepers import Keeper, Load, Save, keepers_of, own_state
 from .models import JournaledModel, watch_models
-from .tools import adopt_bench, adopt_code, adopt_errors, adopted, chosen_once
+from .tools import adopt_bench, adopt_code, adopt_errors, adopted, asked_once
 
 _log = logging.getLogger("batonpass.autogen")
 
@@ -157,7 +157,7 @@ def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
         elif isinstance(member, CodeExecutorAgent):
             adopt_code(member)
         elif isinstance(member, SelectorGroupChat):
-            private.change_choices(member, partial(chosen_once, _caller(path)))
+            private.change_choices(member, partial(asked_once, _caller(path)))
 
 
 def report_all_errors(team: Team, report: Report) -> None:

@@ -52,10 +52,10 @@ def change_judge(judge: FunctionalTermination, change: Callable[[Callable[..., A
 
 
 @contextmanager
-def judged(judges: Sequence[FunctionalTermination], said: Sequence[bool]) -> Generator[None]:
-    """While it lasts the users' functions are not called, and these are what they say."""
+def judged(judges: Sequence[FunctionalTermination], said: Sequence[bool] | None) -> Generator[None]:
+    """While it lasts the users' functions are not called, and these are what they say (None: they are called)."""
     functions = [judge._func for judge in judges]
-    for judge, word in zip(judges, said, strict=True):
+    for judge, word in zip(judges, said, strict=True) if said is not None else ():
         judge._func = partial(_says, word)
     try:
         yield
@@ -204,12 +204,12 @@ def own_name(bench: Workbench, name: str) -> str:
     return bench._override_name_to_original.get(name, name) if isinstance(bench, StaticWorkbench) else name
 
 
-def change_choices(team: SelectorGroupChat, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def change_choices(team: SelectorGroupChat, change: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
     """Replace the user's functions that choose the next speaker, or who may be chosen."""
     if team._selector_func is not None:
-        team._selector_func = change(team._selector_func)
+        team._selector_func = change("choice", team._selector_func)
     if team._candidate_func is not None:
-        team._candidate_func = change(team._candidate_func)
+        team._candidate_func = change("candidates", team._candidate_func)
 
 
 def task_runners(workbench: Workbench) -> dict[str, ChatAgent | Team]:

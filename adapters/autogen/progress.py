@@ -13,7 +13,9 @@ from ...contracts.versions import Outdated
 from .folding import Dump
 
 FORMAT = 1
-_NEWER = 2  # with what workers that only know the first can't read
+# With what workers that only know the first can't read.
+_NEWER = 2
+_NEW = ("judged", "seen", "answered", "joins")
 
 
 @dataclass
@@ -26,13 +28,15 @@ class Progress:
     - `checked` has the length of the thread at the last reset of the termination condition, and at each check since. So
       it ends with the length that the thread has. `turns` counts the turns since then.
     - `judged` has the user's functions in that condition that have said yes, by their place in it, and in which of
-      these checks. They are not asked again about what they have seen: a function may ask a model.
+      these checks. They are not asked again about what they have seen, unless that is edited (`seen` is its digest): a
+      function may ask a model.
     - `stop` says why the team ended.
     - `asks` is the open question, with those to ask after it. `answers` are those that agents in the unfinished turn
       already have, by agent, and `answered` what other members have said in it.
     - `since` is where in the thread this visit starts, if the team remembers the one before. What is pending before
       that was given to a visit that ended before the members read it.
     - `corrected` counts how often its result was sent back.
+    - `joins` says that what is pending is an answer for a team that has not ended: it is counted with the next turn.
     """
 
     messages: list[Dump] = field(default_factory=list[Dump])
@@ -42,17 +46,19 @@ class Progress:
     checked: list[int] = field(default_factory=lambda: [0])
     turns: int = 0
     judged: dict[int, int] = field(default_factory=dict[int, int])
+    seen: bytes = b""
     stop: str | None = None
     asks: dict[str, Any] | None = None
     answers: dict[str, str] = field(default_factory=dict[str, str])
     answered: dict[str, Any] = field(default_factory=dict[str, Any])
     since: int = 0
     corrected: int = 0
+    joins: bool = False
 
     def snapshot(self, step: str) -> Snapshot:
         """A checkpoint: the messages are state, the rest is native."""
         native = {
-            "v": _NEWER if self.judged or self.answered else FORMAT,
+            "v": _NEWER if any(getattr(self, name) for name in _NEW) else FORMAT,
             "pending": len(self.pending),
             "team": self.team,
             "unsaved": self.unsaved,
@@ -62,7 +68,7 @@ class Progress:
             "asks": self.asks,
             "answers": dict(self.answers),
         }
-        native |= {name: kept for name in ("since", "corrected", "judged", "answered") if (kept := getattr(self, name))}
+        native |= {name: kept for name in ("since", "corrected", *_NEW) if (kept := getattr(self, name))}
         return Snapshot(
             step=step, state={"messages": [*self.messages, *self.pending]}, framework="autogen", native=native
         )
@@ -94,7 +100,7 @@ class Progress:
     def more(self, task: list[Dump]) -> Progress:
         """More messages in the same visit, for the team that ended here."""
         fresh: dict[str, Any] = {"checked": [len(self.messages)], "turns": 0, "judged": {}}
-        return replace(self, pending=task, stop=None, asks=None, answers={}, answered={}, **fresh)
+        return replace(self, pending=task, stop=None, asks=None, answers={}, answered={}, joins=False, **fresh)
 
     @property
     def begins(self) -> bool:
@@ -114,6 +120,8 @@ class Progress:
             self.asks["more"] = more
         if ended:
             self.checked, self.turns, self.judged = [len(self.messages)], 0, {}
+        elif handoff:
+            self.joins = True
 
     def take(self, answer: Answer, messages: list[Dump]) -> bool:
         """Take a person's answer: after a handoff as `messages`, else as what the proxy returns. Returns whether there
@@ -125,7 +133,7 @@ class Progress:
         else:
             self.answers[asks["question"]["to"]] = answer_text(answer)
         if more := asks.get("more"):
-            self.suspend(more, handoff=asks["handoff"])
+            self.suspend(more, handoff=asks["handoff"], ended=asks["handoff"] and not self.joins)
         return bool(more)
 
 

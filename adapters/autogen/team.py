@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -24,12 +25,12 @@ from autogen_core import CancellationToken
 from pydantic import ValidationError
 
 from ...contracts.agent import Agent
+from ...contracts.codec import pack
 from ...contracts.errors import BadSetup
 from ...contracts.unfit import unfit
 from ...contracts.versions import Outgrown
 from . import private
 from .folding import Dump, fold, unfold
-from .journal import own_part
 from .keepers import Keeper
 from .members import (
     TRANSIENT,
@@ -74,7 +75,7 @@ class Adopted:
         self.condition, self.max_turns = private.limits(team)
         self._judges = [each for each in private.conditions(team) if isinstance(each, FunctionalTermination)]
         for place, judge in enumerate(self._judges):
-            private.change_judge(judge, partial(asked_once, own_part("", f"judge {place}")))
+            private.change_judge(judge, partial(asked_once, "", f"judge {place}"))
         self.answers: Mapping[str, str] = {}
         self.taken: set[str] = set()
         self.asked: list[str] = []
@@ -115,16 +116,12 @@ class Adopted:
     async def check(self, progress: Progress, messages: Sequence[Message], number: int) -> str | None:
         """Ask the user's termination condition about new messages, for the `number`th time since its limits were reset,
         from 0. Returns why to stop, or None."""
-        stop = await self._ask(messages)
-        for place, judge in enumerate(self._judges):
-            if judge.terminated:
-                progress.judged.setdefault(place, number)
-        return stop
-
-    async def _ask(self, messages: Sequence[Message]) -> str | None:
         if self.condition is None:
             return None
         stop = await self.condition(self._asked_about(messages))
+        for place, judge in enumerate(self._judges):
+            if judge.terminated:
+                progress.judged.setdefault(place, number)
         return stop.content if stop is not None else None
 
     def _asked_about(self, messages: Sequence[Message]) -> Sequence[Message]:
@@ -156,11 +153,13 @@ class Adopted:
         for each in teams_within(self.team):
             if isinstance(each, GraphFlow) and private.has_run(each):
                 await private.restore_triggers(each)
+        judged = progress.judged if progress.seen == _digest(progress.messages) else None
+        progress.judged = {} if judged is None else judged
         for number, (start, end) in enumerate(pairwise(progress.checked)):
             portion = [self.message(dump) for dump in progress.messages[start:end]]
-            said = [progress.judged.get(place) == number for place in range(len(self._judges))]
+            said = [judged.get(place) == number for place in range(len(self._judges))] if judged is not None else None
             with private.judged(self._judges, said):
-                progress.stop = progress.stop or await self._ask(portion)
+                progress.stop = progress.stop or await self.check(progress, portion, number)
 
     async def _resume(self, progress: Progress) -> None:
         try:
@@ -221,6 +220,8 @@ class Adopted:
         states[private.manager_name(self.team)] = manager
         progress.team = fold(states, progress.messages)
         progress.unsaved = fold(await unsaved_state(self.team), progress.messages)
+        if self._judges:
+            progress.seen = _digest(progress.messages)
 
     async def keep_answers(self, progress: Progress) -> None:
         """Put what a turn's members answered into `progress`, if others in it ask a person."""
@@ -276,6 +277,10 @@ class Adopted:
             return ""  # ends the turn, which the driver then throws away
 
         return ask
+
+
+def _digest(messages: Sequence[Dump]) -> bytes:
+    return blake2b(pack(list(messages)), digest_size=16).digest()
 
 
 async def adopt(agent: Agent[Any], made: Any) -> Adopted:

@@ -194,14 +194,13 @@ def adopt_code(agent: Any) -> None:
     agent.execute_code_block = executed
 
 
-def chosen_once(team: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A team's function that chooses who speaks next, in the form that AutoGen should call: a turn that runs again, for
-    a person's answer or after a crash, goes to the same one, also if the function would choose another one by now."""
-    return asked_once(own_part(team, "choice"), function)
+def asked_once(who: str, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of messages that says names, None or a bool: a part of a team, in the form that AutoGen should call.
 
-
-def asked_once(caller: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of messages that says names, None or a bool. It is not asked again if its turn runs again."""
+    If its turn runs again, for a person's answer or after a crash, it says the same again, also if it would say
+    something else by now: the turn goes to the same member.
+    """
+    caller = own_part(who, part)
 
     async def asked(messages: Sequence[Any]) -> Any:
         async def ask() -> Any:

@@ -14,7 +14,7 @@ from ...contracts.job import FAILURE_REASONS, JobInfo, JobState
 from ...contracts.names import mint, partition_of
 from ..blobs import open_envelope, seal_envelope
 from ..book import Book, target
-from ..commands import DOUBT, STEP, ListJobs, Redrive, Target
+from ..commands import STEP, ListJobs, Redrive, Target
 from ..editing import check_payload, native_after
 from ..parts.bases import Bases
 from ..refusals import Strayed
@@ -22,7 +22,7 @@ from ..rows import JobRow
 from ..snapshots import ROLLBACK, from_ms
 from . import Call, tips
 from .descriptions import listed
-from .doubt import RESULT, taken_back, told
+from .doubt import RESULT, outcome_of, taken_back, told
 from .edits import Edit
 from .inputs import count, name_wanted, span, texts
 from .jobs import checked, look
@@ -138,9 +138,10 @@ def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Cal
         raise BadSetup(
             f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change, so change the payload"
         )
-    outcomes = {name: value for name, value in left.items() if DOUBT + str(name).removeprefix(RESULT) in records}
-    places = Edit({name: value for name, value in left.items() if name not in outcomes})
-    edit = Edit({**places.within(source.checkpoint.state).changes, **outcomes})
+    # The name of an effect may read like a place in another one's result.
+    effects = {name: value for name, value in left.items() if outcome_of(name) in records}
+    state = source.checkpoint.state
+    edit = Edit(left).within({**state, **effects} if effects else state)
     snapshot = edit.of(source.checkpoint, source.base, "edit")
     snapshot = replace(snapshot, native=native_after(source.checkpoint, edit.changes))
     # If the redrive itself never comes, the next one must still find that the thread was taken back.

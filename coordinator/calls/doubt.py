@@ -17,6 +17,11 @@ RESULT = "effect:"
 """What the name of an effect's result begins with, in a state and in an edit."""
 
 
+def outcome_of(name: object) -> str:
+    """The record that goes when an edit of this name tells an effect's outcome. "" if it is no effect's."""
+    return DOUBT + name.removeprefix(RESULT) if isinstance(name, str) and name.startswith(RESULT) else ""
+
+
 def told(row: JobRow, source: Source | None, changes: Mapping[str, Any]) -> Call[dict[str, bytes]]:
     """What to record of the outcomes of effects that an edit tells.
 
@@ -34,7 +39,7 @@ def told(row: JobRow, source: Source | None, changes: Mapping[str, Any]) -> Call
             continue
         if name not in state and STEP + name not in kept.journal:
             _check(row, kept, name)
-        records[DOUBT + name.removeprefix(RESULT)] = b""
+        records[outcome_of(name)] = b""
         if source is None or source.checkpoint.framework != "python":  # else the state has it
             records[STEP + name] = seal_blob([None, changes[name]], path=name)
     return records

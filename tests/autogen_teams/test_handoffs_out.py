@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.base import Handoff as ToMember
-from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination
+from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, RequestUsage
@@ -15,7 +15,7 @@ from autogen_core.models import CreateResult, LLMMessage, RequestUsage
 import batonpass as bp
 from batonpass.testing import serving
 
-from ..apps.autogen_app import Draft, Report, ScriptedModel, hands_to, says, speaker
+from ..apps.autogen_app import Draft, Report, ScriptedModel, hands_to, last, says, speaker
 from ..apps.autogen_kit import only
 from ..workers.serving import reached
 
@@ -109,3 +109,39 @@ async def test_a_question_does_not_begin_a_teams_limits_anew() -> None:
 async def test_unless_the_handoff_ends_the_team() -> None:
     """As in AutoGen, where the answer is the task of another run."""
     assert await questions_of(lambda: HandoffTermination("human")) == 6
+
+
+@pytest.mark.parametrize("most", [3, 4])
+async def test_an_answer_is_read_before_it_can_end_the_team(most: int) -> None:
+    def answers(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        return hands_to("human") if turn == 1 else f"done: {last(messages)}"
+
+    def team() -> RoundRobinGroupChat:
+        member = speaker("A", answers, handoffs=["human"])
+        return RoundRobinGroupChat([member], termination_condition=MaxMessageTermination(most))
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+        await job.answer("yes")
+        assert await job.result(timeout=30) == Report(body="done: yes")
+
+
+async def test_unless_the_question_had_ended_it() -> None:
+    def asks(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        return [hands_to("human"), hands_to("chief")][turn - 1]
+
+    def team() -> RoundRobinGroupChat:
+        ends = HandoffTermination("chief") | TextMentionTermination("STOP")
+        member = speaker("A", asks, handoffs=["human", "chief"])
+        return RoundRobinGroupChat([member], termination_condition=ends, max_turns=9)
+
+    def why(result: Any) -> Report:
+        return Report(body=f"{result.stop_reason} {result.messages[-1].to_text()}")
+
+    async with serving(only(team, leave=why)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        for answer in ("yes", "STOP"):
+            await reached(job, bp.JobState.INPUT_REQUIRED)
+            await job.answer(answer)
+        assert await job.result(timeout=30) == Report(body="Text 'STOP' mentioned STOP")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,6 +107,36 @@ async def test_it_is_not_asked_again_about_a_task_whose_turn_runs_again() -> Non
     assert (judge.seen, errors) == (told.split(" | "), [])
 
 
+async def test_what_was_edited_is_judged_again() -> None:
+    def broken(turn: int, messages: Sequence[Any]) -> str:
+        raise ValueError("no")
+
+    def team() -> RoundRobinGroupChat:
+        both: list[Any] = [speaker("A", says("a 1")), speaker("B", broken)]
+        ends = FunctionalTermination(lambda messages: "APPROVED" in messages[-1].to_text())
+        return RoundRobinGroupChat(both, termination_condition=ends, max_turns=8)
+
+    async with serving(only(team, retries=1)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=30)
+        await coordinator.redrive(job.id, changes={"messages[1].content": "APPROVED"})
+        assert await job.result(timeout=30) == Report(body="APPROVED")
+
+
+async def test_what_an_older_worker_has_left_is_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It did not keep what was said."""
+    snapshot = Progress.snapshot
+    monkeypatch.setattr(Progress, "snapshot", lambda self, step: snapshot(replace(self, seen=b"", judged={}), step))
+    judge = Judge("a 1", "a 1", "a 1")
+
+    def team() -> RoundRobinGroupChat:
+        ends = FunctionalTermination(judge.asked) & MaxMessageTermination(5)
+        return RoundRobinGroupChat(members(), termination_condition=ends, max_turns=8)
+
+    assert await said(team) == "go | a 1 | 0 | a 2 | 1"
+
+
 def test_only_what_older_workers_can_not_read_is_of_a_newer_form() -> None:
-    made = [Progress(), Progress(judged={0: 1}), Progress(answered={"a": {}})]
-    assert [each.snapshot("x").native["v"] for each in made] == [1, 2, 2]
+    made = [Progress(), Progress(seen=b"x"), Progress(answered={"a": {}}), Progress(joins=True)]
+    assert [each.snapshot("x").native["v"] for each in made] == [1, 2, 2, 2]

@@ -185,3 +185,35 @@ async def test_a_key_that_reads_like_a_place_in_another_result(store_url: str, k
         await coordinator.redrive(job.id, changes={"effect:pay.fee": 2} | {f"effect:{key}": 7})
         assert (await job.result(timeout=30)).text == f"{{'fee': {1 if key == 'pay.fee' else 2}}} 7"
     assert len(bank.keys) == 1
+
+
+async def test_a_place_beside_an_outcome_whose_name_it_has(store_url: str) -> None:
+    bank = Bank("after")
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        step: dict[str, int] = await ctx.step("pay", dict, b=1)
+        return Reply(text=f"{step} {await ctx.effect('pay.b', bank.pay, 'k')}")
+
+    async with serving(only(pays, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="ambiguous"):
+            await job.result(timeout=30)
+        await coordinator.redrive(job.id, changes={"effect:pay.b": 7, "pay.b": 5})
+        assert (await job.result(timeout=30)).text == "{'b': 5} 7"
+
+
+async def test_a_result_and_a_place_in_it(store_url: str) -> None:
+    errors = [ValueError("later")]
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        paid: dict[str, int] = await ctx.effect("pay", dict, fee=1)
+        if errors:
+            raise errors.pop()
+        return Reply(text=str(paid))
+
+    async with serving(only(pays, retries=1), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="later"):
+            await job.result(timeout=30)
+        await coordinator.redrive(job.id, changes={"effect:pay": {"id": 1, "fee": 1}, "effect:pay.fee": 2})
+        assert (await job.result(timeout=30)).text == "{'id': 1, 'fee': 2}"
