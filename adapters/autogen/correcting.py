@@ -36,6 +36,7 @@ async def corrected(agent: Agent[Any], team: Adopted, progress: Progress, error:
         speaker = next(dump["source"] for dump in reversed(progress.messages) if dump["source"] in team.names)
         message = HandoffMessage(source="user", target=speaker, content=text)
     await team.reset_limits()
-    more = progress.more([message.dump()])
+    more = progress.more([*progress.pending, message.dump()])
+    more.joins = bool(progress.pending)  # an answer that ended the team, and that nobody has read
     more.corrected += 1
     return more

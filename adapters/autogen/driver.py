@@ -55,7 +55,7 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     reason = await turns.run(start)
     if team.asked:
         return await _suspend_for_proxies(team, progress)
-    for name in progress.answers.keys() - team.taken:
+    for name in progress.answers.keys() - team.taken - progress.answered.keys():
         raise Outgrown(
             f"agent {team.agent!r}: the person's answer to {name!r} was not asked for again: its factory's team is not "
             "the one that asked. Put that back, and redrive the job"

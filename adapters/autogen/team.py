@@ -144,7 +144,8 @@ class Adopted:
         TimeoutTermination counts from now. If members of a conversation have changed, the new ones continue it with the
         next job.
         """
-        if progress.team is None:
+        if progress.team is None:  # no turn has ended yet
+            self._nodes.kept = unfold(progress.answered, progress.messages)
             return
         if self._talks and progress.begins and not progress.answers:
             await self._continue(progress)

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Handoff
-from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.teams import DiGraphBuilder, GraphFlow, RoundRobinGroupChat, SelectorGroupChat, Swarm
 from autogen_core.models import LLMMessage
 
 import batonpass as bp
 
-from ..apps.autogen_app import ScriptedModel
+from ..apps.autogen_app import ScriptedModel, hands_to
+from ..workers.serving import reached
 
 pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
 
@@ -106,3 +107,23 @@ async def test_what_can_not_go_on_or_has_its_own_way_out_fails_at_once(team: Any
     with pytest.raises(bp.JobFailed):
         await run(app)
     assert len(asked) == 1
+
+
+async def test_an_answer_that_had_ended_the_team_is_read_then() -> None:
+    def reply(turn: int, messages: Sequence[LLMMessage]) -> Any:
+        if turn == 1:
+            return hands_to("person")
+        [said] = [str(message.content) for message in messages if "STOP" in str(message.content)]
+        return f'{{"amount": {said.split()[1]}, "currency": "EUR"}}'
+
+    def team() -> RoundRobinGroupChat:
+        ends = HandoffTermination("person") | TextMentionTermination("STOP")
+        return RoundRobinGroupChat([member(reply, handoffs=["person"])], termination_condition=ends)
+
+    app = bp.App("corrected")
+    app.autogen("price", accepts=Ask, returns=Price, retries=1)(team)
+    async with bp.connect("memory://", app=app) as coordinator, app.worker(coordinator):
+        job = await coordinator.submit("price", Ask(text="how much?"), returns=Price)
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+        await job.answer("STOP 42")
+        assert await job.result(timeout=30) == Price(amount=42, currency="EUR")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partialmethod
 from typing import Any, ClassVar
 
 import pytest
@@ -13,6 +14,7 @@ from autogen_agentchat.teams import DiGraphBuilder, GraphFlow
 from autogen_core import CancellationToken
 
 import batonpass as bp
+from batonpass.adapters.autogen.nodes import Nodes
 from batonpass.testing import serving
 
 from ..apps.autogen_app import Draft, Report, says, speaker
@@ -153,3 +155,55 @@ async def test_a_second_turn_is_not_answered_with_the_first_ones() -> None:
         await job.answer("enough")
         await job.result(timeout=30)
     assert sent == ["mail", "mail"]
+
+
+async def test_nor_in_the_first_turn() -> None:
+    sent: list[str] = []
+
+    def team() -> GraphFlow:
+        builder = DiGraphBuilder()
+        mailer, boss, end = Mailer(sent), UserProxyAgent("boss"), speaker("end", says("end"))
+        for node in (mailer, boss, end):
+            builder.add_node(node)
+        builder.add_edge(mailer, end).add_edge(boss, end)
+        return GraphFlow(builder.get_participants(), graph=builder.build())
+
+    async with serving(only(team, leave=texts)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        await question(job)
+        await job.answer("yes")
+        assert "mailer sent 1" in (await job.result(timeout=30)).body
+    assert sent == ["mail"]
+
+
+class Late(Person):
+    """Is asked only when its turn runs again, as with workers of older releases."""
+
+    runs = 0
+
+    def on_messages_stream(self, messages: Any, cancellation_token: Any) -> Any:
+        Late.runs += 1
+        return super().on_messages_stream(messages, cancellation_token) if Late.runs > 1 else self._waits()
+
+    async def _waits(self) -> AsyncGenerator[Any]:
+        yield Response(chat_message=TextMessage(source=self.name, content="not yet"))
+
+
+async def test_people_who_are_asked_one_run_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Late, "runs", 0)
+    monkeypatch.setattr(Nodes, "answered", partialmethod(without, Nodes.answered, "bob"))
+    app = only(lambda: beside(Mailer([]), Person("ann"), Late("bob")), leave=texts)
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        asked = await question(job)
+        await job.answer("yes, ann")
+        assert (await question(job, asked))["to"] == "bob"
+        await job.answer("yes, bob")
+        told = (await job.result(timeout=30)).body
+    assert "ann yes, ann | bob yes, bob" in told
+
+
+async def without(nodes: Nodes, answered: Any, name: str, *arguments: Any) -> dict[str, Any]:
+    kept: dict[str, Any] = await answered(nodes, *arguments)
+    kept.pop(name, None)
+    return kept

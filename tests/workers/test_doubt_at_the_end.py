@@ -80,6 +80,19 @@ async def group(ctx: bp.Context) -> None:
         tasks.create_task(check())
 
 
+async def fails_beside_it(ctx: bp.Context) -> None:
+    async def check() -> None:
+        await asyncio.sleep(0.05)
+        raise ValueError("not in stock")
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(ctx.effect("pay", asyncio.sleep, 60))
+            tasks.create_task(check())
+    except* ValueError:
+        pass
+
+
 async def leaves_it_running(ctx: bp.Context) -> None:
     task = asyncio.create_task(ctx.effect("pay", asyncio.sleep, 60))
     await asyncio.wait([task], timeout=0.05)
@@ -95,7 +108,7 @@ async def catches_another(ctx: bp.Context) -> None:
                 raise
 
 
-@pytest.mark.parametrize("acts", [group, leaves_it_running, catches_another])
+@pytest.mark.parametrize("acts", [group, fails_beside_it, leaves_it_running, catches_another])
 async def test_what_the_code_was_not_told_is_in_doubt(store_url: str, acts: Acts) -> None:
     """What is cut off by a task beside it, still runs, or was begun by an attempt before."""
 

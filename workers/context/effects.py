@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
@@ -16,6 +17,7 @@ from ...contracts.raised import described
 from ..doubt import Started, about_of, changed, noted, start_of, unknown
 from ..parts import is_anothers
 from ..session import LeaseSession
+from ..threads import place
 from .arguments import same
 from .counted import Later
 from .steps import Recorded, Steps
@@ -127,8 +129,7 @@ def effecting(
         return recorded.result
     if key in steps.effects:
         raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
-    steps.effects.add(key)
-    try:
+    with _under_way(steps, session, key):
         steps.check()  # again: what waits for those under way has seen this one, or keeps it from starting
         anothers = is_anothers(full, session.parts, part, session.journal)
         start = None if anothers else start_of(session.journal, key)
@@ -155,11 +156,25 @@ def effecting(
                 raise
             raise _ambiguous(about, key, error) from error  # in a tool, a model would be told of it, and go on
         yield Commit(full, digest, result)
+    return result
+
+
+@contextmanager
+def _under_way(steps: Steps, session: LeaseSession, key: str) -> Generator[None]:
+    """Around the call of an effect. Notes whether the agent's code was told how it ended."""
+    steps.effects.add(key)
+    told = True
+    try:
+        yield
+    except (CancelledError, GeneratorExit):
+        # Of a task of its own (a task group's) the code that goes on may be told nothing.
+        told = session.home == place()
+        raise
     finally:
-        steps.known.add(key)
+        if told:
+            steps.known.add(key)
         steps.effects.discard(key)
         steps.leave("effect")
-    return result
 
 
 def _misfit(key: str, fn: Callable[..., object], arguments: Arguments) -> str:
