@@ -18,9 +18,10 @@ def drop_namespace(url: str, namespace: str, progress: Progress) -> int:
 
     store = open_store(url, namespace)
     if isinstance(store, SqliteStore):
+        from .sqlite.checkup import examine
         from .sqlite.dropping import drop
 
-        if not (examined := store.examine()).opens:
+        if not (examined := examine(store.path, namespace)).opens:  # store.examine() would read all pages first
             raise BadSetup("; ".join(each.text for each in examined.findings if each.level != "ok"))
         with closing(store):
             store.open()

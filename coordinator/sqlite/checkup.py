@@ -16,7 +16,7 @@ from ..rows import BEHIND
 from .file import network_danger, open_file
 from .moved import check_not_moved
 from .schema import check_ours, latest
-from .troubles import at_opening, obstacle
+from .troubles import at_opening, damaged, in_our_words, obstacle
 from .waiting import patiently
 
 # Bytes left on the disk below which to warn, and below which hardly any command can write.
@@ -37,6 +37,21 @@ def examine(path: str, namespace: str) -> Examined:
         return Examined((*disk, Finding("fail", "file", str(error))), opens=False)
     opens = version == latest()
     return Examined((*disk, _schema(version), *(_moved(path, namespace) if opens else ())), opens)
+
+
+def examine_pages(path: str) -> tuple[Finding, ...]:
+    """What is wrong with the file's pages. Reads all of them, since commands only notice damage in those that they
+    read, and that may be long after the last good backup was thrown away."""
+    try:
+        with closing(open_file(path, "rw")) as connection:
+            found: str = patiently(lambda: connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.Error as error:
+        return (Finding("fail", "pages", str(in_our_words(error, path))),)
+    except BatonpassError as error:
+        return (Finding("fail", "pages", str(error)),)
+    if found != "ok":
+        return (Finding("fail", "pages", str(damaged(path, " ".join(found.split())))),)
+    return (Finding("ok", "pages", "all can be read"),)
 
 
 _WHICH = {
@@ -98,6 +113,8 @@ def _moved(path: str, namespace: str) -> Iterator[Finding]:
             patiently(lambda: check_not_moved(connection, namespace))
         except BadSetup as error:
             yield Finding("fail", "namespace", str(error))
+        except sqlite3.Error as error:
+            yield Finding("fail", "namespace", str(in_our_words(error, path)))
 
 
 def _disk(path: str) -> Iterator[Finding]:

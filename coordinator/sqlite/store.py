@@ -28,7 +28,7 @@ from ..operations.upkeep import due_in
 from ..store import KEPT_EVENTS, Behind, Topic, Watch, host_clock, rings
 from .backups import copy_file
 from .batch_thread import BatchThread
-from .checkup import by_agent, count, examine
+from .checkup import by_agent, count, examine, examine_pages
 from .disk import Disk
 from .file import open_store_file, warn_of_network
 from .file_watcher import FileWatcher
@@ -260,17 +260,24 @@ class SqliteStore:
 
     def examine(self) -> Examined:
         """What the file reports about itself. Makes and migrates nothing."""
-        return examine(self.path, self.namespace)
+        examined = examine(self.path, self.namespace)
+        pages = examine_pages(self.path) if examined.opens else ()
+        return Examined((*examined.findings, *pages), examined.opens)
 
     def count(self, queues: Sequence[str]) -> Load:
         """How much is in the namespace."""
-        with self._reading as connection:
-            return patiently(lambda: count(connection, self.namespace, queues, self._clock()))
+        return self._looked(lambda connection: count(connection, self.namespace, queues, self._clock()))
 
     def by_agent(self) -> Shares:
         """The jobs of each kind by their agents."""
-        with self._reading as connection:
-            return patiently(lambda: by_agent(connection, self.namespace))
+        return self._looked(lambda connection: by_agent(connection, self.namespace))
+
+    def _looked(self, look: Callable[[sqlite3.Connection], R]) -> R:
+        try:
+            with self._reading as connection:
+                return patiently(partial(look, connection))
+        except sqlite3.Error as error:
+            raise in_our_words(error, self.path) from error
 
     def backup(self, path: str, progress: Progress | None = None) -> None:
         """Copy the whole file, with all namespaces, to a new file while others write. Needs no `open`."""
