@@ -69,19 +69,21 @@ def test_a_job_that_takes_too_long_is_printed_too(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "fields"),
+    ("command", "kind", "fields"),
     [
-        (("show", "nope"), []),
-        (("submit", "fail", '{"text": 3}'), ["text: 3 is not of type 'string'"]),
-        (("submit", "nobody", "{}"), []),
-        (("events", "--after", "yesterday"), []),
-        (("schedule", "remove", "nope"), []),
-        (("jobs", "--store", "sqlite:////nowhere/at/all.db"), []),
+        (("show", "nope"), "NotFound", []),
+        (("submit", "fail", '{"text": 3}'), "ContractViolation", ["text: 3 is not of type 'string'"]),
+        (("submit", "nobody", "{}"), "UnknownAgent", []),
+        (("events", "--after", "yesterday"), "BadSetup", []),
+        (("schedule", "remove", "nope"), "NotFound", []),
+        (("jobs", "--store", "sqlite:////nowhere/at/all.db"), "Unreachable", []),
     ],
 )
-def test_what_is_refused_is_printed_as_over_http(cli: CommandLine, command: tuple[str, ...], fields: list[str]) -> None:
+def test_what_is_refused_is_printed_as_over_http(
+    cli: CommandLine, command: tuple[str, ...], kind: str, fields: list[str]
+) -> None:
     refused, told = cli(*command, "--json"), cli(*command)
-    assert refused.json == {"error": told.complaint, "fields": fields}
+    assert refused.json == {"error": told.complaint, "type": kind, "fields": fields}
     assert (refused.code, refused.err) == (2, told.err)
 
 
