@@ -21,6 +21,7 @@ from .inbox import Asks
 from .migrating import Migration, migrated
 from .retry import Retries
 from .upcasting import Upcasts
+from .versions import check_whole
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -125,6 +126,7 @@ class App:
 
         It is called when such a checkpoint is read. The stored state does not change.
         """
+        check_whole(from_version)
 
         def declare(fn: Step) -> Step:
             if self._migrations.setdefault(agent, {}).setdefault(from_version, fn) is not fn:

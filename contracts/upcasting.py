@@ -9,6 +9,7 @@ from weakref import ref as weak
 
 from .contract import Contract, ContractRef, contract_ref, convert, load_mapping, load_payload
 from .errors import BadSetup, ContractViolation
+from .versions import check_whole
 
 C = TypeVar("C", bound=Contract)
 Upcast: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -25,6 +26,7 @@ class Upcasts:
 
     def add(self, contract: type[Contract], from_version: int, step: Upcast) -> None:
         """Declare a step; `BadSetup` if there is one, or if the contract has no such older version."""
+        check_whole(from_version)
         ref = contract_ref(contract)
         if not 1 <= from_version < ref.version:
             raise BadSetup(f"{ref} has no older version {from_version}: raise version= of the contract first")

@@ -27,8 +27,9 @@ def raised(
 ) -> Any:
     """The state as of the version `known`; as it is if it has that already.
 
-    `Outdated`, beginning with `about`, if the state is newer. `BadSetup` if a step is missing, or one fails. `write`
-    says how the one from a version is declared.
+    `Outdated`, beginning with `about`, if the state is newer. `BadSetup` if a step is missing, if one fails, or if one
+    makes no dict of a dict: only later would that fail, and then say nothing of the step. `write` says how the one from
+    a version is declared.
     """
     if version > known:
         raise Outdated(f"{about}, but only versions up to {known} are known here: this program is older: update it")
@@ -37,8 +38,18 @@ def raised(
         if step is None:
             raise BadSetup(f"{about}: write {write(at)}")
         try:
-            state = step(state)
+            made = step(state)
         except Exception as error:
             told = f"{type(error).__name__}: {error}"
             raise BadSetup(f"{about}: the migration from version {at} failed: {told}") from error
+        if isinstance(state, Mapping) and not isinstance(made, Mapping):
+            told = f"gave a {type(made).__name__}, not a dict: did it forget return?"
+            raise BadSetup(f"{about}: the migration from version {at} {told}")
+        state = made
     return state
+
+
+def check_whole(from_version: object) -> None:
+    """Refuse what a program without a type checker may give: a text would only fail when it is first compared."""
+    if type(from_version) is not int:
+        raise BadSetup(f"from_version={from_version!r}, but it must be a whole number")

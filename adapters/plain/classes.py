@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast, overload
 from weakref import WeakKeyDictionary
 
 from ...contracts.errors import BadSetup
-from ...contracts.versions import raised
+from ...contracts.versions import check_whole, raised
 
 Step = TypeVar("Step", bound=Callable[[dict[str, Any]], dict[str, Any]])
 
@@ -100,6 +100,7 @@ def register_migration(cls: type[Any], from_version: int, fn: Any = None) -> Any
     """
     if fn is None:
         return partial(register_migration, cls, from_version)
+    check_whole(from_version)
     known = version_of(cls)
     if not 1 <= from_version < known:
         raise BadSetup(
@@ -126,7 +127,7 @@ def migrated(cls: type[Any], version: int, fields: dict[str, Any]) -> dict[str, 
     )
     if type(found) is not dict:
         kind = type(found).__name__
-        raise BadSetup(f"a migration of {name} gave a {kind}, not a dict of fields: did it forget return?")
+        raise BadSetup(f"a migration of {name} gave a {kind}, not a dict of fields")
     return cast("dict[str, Any]", found)
 
 

@@ -68,6 +68,7 @@ def handing(contract: type[bp.Contract], to: str) -> bp.App:
 now, later = release(Order), release(Next)
 reads, misreads = upcasting(5), upcasting("many")
 migrates, forgets, fails = migrating(dict), release(Order, state_version=2), migrating(lambda state: state["gone"])
+returns_nothing = migrating(lambda state: None)
 wider, renamed, bills = release(Wider), release(Order, agent="invoice"), release(Bill)
 hands, hands_newer, hands_other, hands_nobody = (
     handing(contract, to) for contract, to in ((Order, "bill"), (Next, "bill"), (Bill, "bill"), (Order, "nobody"))
@@ -154,7 +155,11 @@ def test_an_older_version_of_a_contract(store_url: str, check: Callable[..., Ran
 
 def test_states(asking: str, check: Callable[..., Ran]) -> None:
     assert problems(check("migrates", "--json")) == {}
-    for app, says in (("forgets", "@app.migration('bill', from_version=1)"), ("fails", "KeyError")):
+    for app, says in (
+        ("forgets", "@app.migration('bill', from_version=1)"),
+        ("fails", "KeyError"),
+        ("returns_nothing", "the migration from version 1 gave a NoneType"),
+    ):
         [text] = problems(check(app, "--json"))["fail agent bill"]
         assert text.startswith(f"1 job(s) have a state that this app can't read, e.g. {asking}: "), text
         assert says in text

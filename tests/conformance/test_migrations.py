@@ -6,6 +6,8 @@ a name that no other test uses.
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -69,6 +71,19 @@ def test_a_step_that_fails(bench: Bench) -> None:
         bench.run(bench.face(desk(2, 1)).restore(saved.id))
 
 
+def test_a_step_that_forgets_to_return(bench: Bench) -> None:
+    saved = save(bench, 1)
+    app = desk(3, 2)
+
+    @app.migration("grow", from_version=1)
+    def forget(state: dict[str, Any]) -> None:
+        state["seen"] = []
+
+    said = "the migration from version 1 gave a NoneType, not a dict: did it forget return?"
+    with bench.refused(bp.BadSetup, re.escape(said)):
+        bench.run(bench.face(app).restore(saved.id))
+
+
 def test_who_does_not_know_the_agent_sees_what_is_stored(bench: Bench) -> None:
     saved = save(bench, 2)
     found = bench.run(bench.face(bp.App("other")).restore(saved.id))
@@ -128,6 +143,14 @@ def _snapshot() -> Snapshot:
 def test_declarations_that_can_not_be(version: int, steps: list[int]) -> None:
     with pytest.raises(bp.BadSetup, match="migrations from"):
         desk(version, *steps).check()
+
+
+def test_a_version_that_is_no_number() -> None:
+    version: Any = "1"
+    app = bp.App("desk")
+    for declare in (partial(app.migration, "grow"), partial(app.upcast, bp.State)):
+        with pytest.raises(bp.BadSetup, match="from_version='1', but it must be a whole number"):
+            declare(from_version=version)(dict)
 
 
 def test_no_two_for_one_version() -> None:

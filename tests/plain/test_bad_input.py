@@ -167,7 +167,7 @@ def test_migrations_that_can_not_be() -> None:
         Third().load_state_dict(state(name))
     forgets: Any = dict.clear
     register_migration(Third, 2, forgets)
-    with pytest.raises(bp.BadSetup, match="gave a NoneType, not a dict of fields: did it forget return"):
+    with pytest.raises(bp.BadSetup, match="from version 2 gave a NoneType, not a dict: did it forget return"):
         Third().load_state_dict(state(name, 2))
 
 
