@@ -14,7 +14,8 @@ from pydantic_core import SchemaSerializer, core_schema, to_json
 
 from .errors import Corrupted
 from .opaque import Opaque
-from .shapes import seen_fields
+from .shapes import Custom, seen_fields
+from .state_types import known_type
 
 _DEEPEST = 250  # pydantic can write only a few levels more
 _DEEPER = "(nested too deeply for JSON)"
@@ -50,8 +51,24 @@ def _seen(value: Opaque) -> dict[str, Any]:
         held = value.value
     except Corrupted:
         return {"type": value.type_name, "packed": value.packed}
+    return _shown(value.type_name, held)
+
+
+def _shown(name: str, held: Any) -> dict[str, Any]:
     named = seen_fields(held)
-    return {"type": value.type_name, "value": named[0] if named else held}
+    return {"type": name, "value": named[0] if named else held}
+
+
+def _dumped(value: object) -> dict[str, Any] | None:
+    """A value of a class that has functions of its own, as a process shows it that does not know the class. None for
+    anything else: pydantic could only write the value's `str`, which rarely says what it holds."""
+    known = known_type(type(value))
+    if known is None or not isinstance(known.shape, Custom):
+        return None
+    try:
+        return _shown(known.name, known.shape.dump(value))
+    except Exception as error:  # the function is the user's
+        return {"type": known.name, "value": f"({type(error).__name__}: {error})"}
 
 
 def _plain(value: Any, room: int = _DEEPEST) -> Any:
@@ -59,6 +76,8 @@ def _plain(value: Any, room: int = _DEEPEST) -> Any:
         value = _seen(value)
     elif isinstance(value, BaseModel) or is_dataclass(value):
         return _object(value, room)
+    elif (dumped := _dumped(value)) is not None:
+        value = dumped
     if not isinstance(value, Mapping | list | tuple | set | frozenset):
         return value
     if not room:
@@ -112,4 +131,6 @@ def _is_usual(part: Any, room: int) -> bool:
         return room > 0 and len(kinds) < 2 and bytes not in kinds and all(_is_usual(v, room - 1) for v in held.values())
     if isinstance(part, list | tuple | set | frozenset):
         return room > 0 and all(_is_usual(item, room - 1) for item in cast("Iterable[object]", part))
-    return math.isfinite(part) if isinstance(part, float) else not isinstance(part, _OTHERWISE)
+    if isinstance(part, float):
+        return math.isfinite(part)
+    return not isinstance(part, _OTHERWISE) and _dumped(part) is None

@@ -166,6 +166,11 @@ def type_of(kind: type[Any]) -> StateType:
     return found
 
 
+def known_type(kind: type[Any]) -> StateType | None:
+    """A class's state type if that was registered, or asked for before. Looks for nothing, so it costs nothing."""
+    return _by_class.get(kind)
+
+
 def is_state_type(kind: type[Any]) -> bool:
     """Whether a state may hold values of a class because it was registered, or is a contract."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from .errors import BadSetup
 
@@ -42,7 +42,7 @@ def raised(
         except Exception as error:
             told = f"{type(error).__name__}: {error}"
             raise BadSetup(f"{about}: the migration from version {at} failed: {told}") from error
-        if isinstance(state, Mapping) and not isinstance(made, Mapping):
+        if isinstance(cast("object", state), Mapping) and not isinstance(made, Mapping):
             told = f"gave a {type(made).__name__}, not a dict: did it forget return?"
             raise BadSetup(f"{about}: the migration from version {at} {told}")
         state = made

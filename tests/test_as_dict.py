@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 import anyio
@@ -11,6 +13,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.contracts.codec import pack
+from batonpass.contracts.jsonable import jsonable
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -92,6 +95,61 @@ async def test_a_value_of_an_unknown_type_shows_what_it_holds() -> None:
         "damaged": {"type": "x", "packed": "wQ=="},
     }
     assert [(each.path, each.new) for each in changed] == [("state['grown'].lr", 0.2), ("state['grown']._best", 2)]
+
+
+class Point:
+    """Nothing but its own functions knows what it holds."""
+
+    def __init__(self, x: int, y: int) -> None:
+        self.x, self.y = x, y
+
+
+class Half(Point):
+    """A value whose dump fails: as bad as it may be, the rest of the state is shown."""
+
+
+@bp.state_type("asdict.line")
+@dataclass
+class Line:
+    ends: list[Point]
+
+
+class Share(Fraction):
+    """Its text says what it holds, but a program would not know of what type."""
+
+
+def _made(held: dict[str, int]) -> Any:
+    return Point(held["x"], held["y"])
+
+
+def _fail(half: Half) -> Any:
+    raise ValueError(half.x)
+
+
+bp.state_type("asdict.point", Point, dump=lambda each: {"x": each.x, "y": each.y}, load=_made)
+bp.state_type("asdict.half", Half, dump=_fail, load=_made)
+bp.state_type("asdict.share", Share, dump=str, load=Share)
+
+
+async def test_a_value_with_its_own_functions_is_shown_as_where_its_class_is_unknown() -> None:
+    unknown = bp.UnknownValue("asdict.point.", pack({"x": 1, "y": 2}))  # a name that nobody has registered
+    state = {"known": [Point(1, 2)], "unknown": [unknown], "part": Share(1, 2), "line": Line([Point(3, 4)])}
+    async with bp.connect("memory://") as coordinator:
+        saved = await coordinator.save(thread="t", agent="a", state=state)
+        shown = (await coordinator.restore(saved.id)).as_dict()["state"]
+    assert shown == {
+        "known": [{"type": "asdict.point", "value": {"x": 1, "y": 2}}],
+        "unknown": [{"type": "asdict.point.", "value": {"x": 1, "y": 2}}],
+        "part": {"type": "asdict.share", "value": "1/2"},
+        "line": {"ends": [{"type": "asdict.point", "value": {"x": 3, "y": 4}}]},
+    }
+
+
+def test_a_dump_that_fails_hides_nothing_else() -> None:
+    assert jsonable({"half": Half(1, 2), "whole": 1}) == {
+        "half": {"type": "asdict.half", "value": "(ValueError: 1)"},
+        "whole": 1,
+    }
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])

@@ -69,12 +69,16 @@ class Stubborn(BaseModel):
         raise ZeroDivisionError("no")
 
 
+class Part(Fraction):
+    """A class that is no state type, as Fraction itself may be by then: another test registers it."""
+
+
 AT = datetime(2031, 5, 2, tzinfo=UTC)
 ODD = [
     (b"\xff\xd8", "_9g="),
     (b"text", "dGV4dA=="),
     ({frozenset({1}): 2}, {"frozenset({1})": 2}),
-    ({Fraction(1, 3): [Fraction(1, 2)]}, {"1/3": ["1/2"]}),
+    ({Part(1, 3): [Part(1, 2)]}, {"1/3": ["1/2"]}),
     (math.nan, "NaN"),
 ]
 
