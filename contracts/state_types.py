@@ -21,6 +21,7 @@ from pydantic_core import to_jsonable_python
 from .builtin_types import ENCODERS, NotPlain
 from .errors import BadSetup, BatonpassError
 from .opaque import Opaque
+from .plugged import not_loaded
 from .shapes import Custom, Shape, fields_of, shape_of
 from .unfit import unfit
 
@@ -89,6 +90,8 @@ class UnknownValue(Opaque):
     @property
     def closed(self) -> str:
         """Why nothing in it can be changed, and what to do."""
+        if broken := _broken.get(self.type_name.partition(".")[0]):
+            return broken
         return "this process has no class of that name: import the module that registers it"
 
     def __getattr__(self, name: str) -> Any:
@@ -152,6 +155,8 @@ def _check(name: str, kind: type[Any], shape: Shape | None, *, one_alone: bool) 
 
 _by_name: dict[str, StateType] = {}
 _by_class: dict[type[Any], StateType] = {}
+_broken: dict[str, str] = {}
+"""Why the state types of a package, by its import name, could not be registered."""
 
 
 def type_of(kind: type[Any]) -> StateType:
@@ -182,6 +187,8 @@ def is_state_type(kind: type[Any]) -> bool:
 
 def _not_registered(kind: type[Any]) -> NotPlain:
     reason = f"{_where(kind)} is neither a plain type nor a registered one"
+    if broken := _broken.get(kind.__module__.partition(".")[0]):
+        return NotPlain(f"{reason}: {broken}", advice="Update or remove that package, or convert it to plain values")
     if kind.__module__ == "builtins":
         return NotPlain(reason)
     return NotPlain(reason, advice=f"Register the class, e.g. {_registration(kind)}, or convert it to plain values")
@@ -277,13 +284,20 @@ def _upcast(app: App, kind: type[Contract], ref: ContractRef, stored: Any) -> Co
 
 @cache
 def _provide(root: str) -> bool:
-    """Let the installed package that provides state types for the package `root` register them, once."""
+    """Let the installed package that provides state types for the package `root` register them, once.
+
+    If it fails, only values of these types are concerned: they can't be saved, and are read as `UnknownValue`s, both of
+    which say why. All else in a state is read, so that `batonpass restore` helps where the package is broken.
+    """
     from importlib.metadata import entry_points  # costs more than all of this file
 
     for point in entry_points(group=GROUP, name=root):
         try:
             point.load()()
         except ImportError:  # the package with the classes is not installed, so there can be no values of them
+            return False
+        except Exception as error:
+            _broken[root] = f"the state types {not_loaded(point, error)}"
             return False
         return True
     return False

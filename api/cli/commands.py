@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from batonpass.contracts.errors import BatonpassError, JobError
+from batonpass.contracts.plugged import not_loaded
 
 from .failure import failure
 from .printing import AS_JSON, drop_output, print_json, say
@@ -63,6 +64,10 @@ GROUP = "batonpass.commands"
 class Commands(TyperGroup):
     """Our commands, and those of other packages, which are only looked at for help, or for a name that is not ours."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._said = set[str]()
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # some versions of typer bring their own click
         if cmd_name in _OURS:
             self._add(EntryPoint(cmd_name, f"batonpass.cli.{_OURS[cmd_name]}", GROUP))
@@ -76,8 +81,11 @@ class Commands(TyperGroup):
         for point in entry_points(group=GROUP):
             try:
                 self._add(point)
-            except ImportError as error:  # another package's trouble must not take our commands away
-                say(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
+            except (Exception, SystemExit) as error:  # another package's trouble must not take our commands away
+                said = f"batonpass: the command {not_loaded(point, error)}"
+                if said not in self._said:  # click asks for the list several times
+                    say(said, err=True)
+                self._said.add(said)
         return list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:
