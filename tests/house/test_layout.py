@@ -38,7 +38,10 @@ def test_the_version_is_one() -> None:
 
 def test_every_package_is_declared() -> None:
     found = {PurePosixPath(place).parent for place in shipped() if place.endswith(".py")}
-    assert sorted(SETUPTOOLS["packages"]) == sorted(".".join(package.parts) for package in found)
+    there = {".".join(package.parts) for package in found}
+    declared = SETUPTOOLS["packages"]
+    assert (there - {*declared}, {*declared} - there) == (set(), set()), "undeclared, or declared and not there"
+    assert len(declared) == len({*declared})
 
 
 def test_every_package_says_so() -> None:
