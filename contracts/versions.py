@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from .errors import BadSetup
 
@@ -42,11 +42,15 @@ def raised(
         except Exception as error:
             told = f"{type(error).__name__}: {error}"
             raise BadSetup(f"{about}: the migration from version {at} failed: {told}") from error
-        if isinstance(cast("object", state), Mapping) and not isinstance(made, Mapping):
+        if _is_dict(state) and not _is_dict(made):
             told = f"gave a {type(made).__name__}, not a dict: did it forget return?"
             raise BadSetup(f"{about}: the migration from version {at} {told}")
         state = made
     return state
+
+
+def _is_dict(state: object) -> bool:
+    return isinstance(state, Mapping)
 
 
 def check_whole(from_version: object) -> None:
