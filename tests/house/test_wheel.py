@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.house.tree import FOLDERS, ROOT, shipped
+from tests.house.tree import FOLDERS, ROOT, files, shipped
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -23,17 +24,43 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+# What the repository has besides the packages. (Of the hidden files, a source distribution has those that are used.)
+BESIDE = ("benchmarks", "docs", "tests")
+ALONE = (
+    *("README.md", "LICENSE", "ARCHITECTURE.md", "CHANGELOG.md", "MANIFEST.in", "Makefile", "pyproject.toml"),
+    *("Dockerfile", ".dockerignore", "docker-compose.yml", ".ci/run"),
+)
+
+
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel, built from the source distribution that is built from a copy of the tree."""
     tree = tmp_path_factory.mktemp("build") / "tree"
-    for folder in FOLDERS.values():
+    for folder in (*FOLDERS.values(), *BESIDE):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tree)
+    (tree / ".ci").mkdir()
+    for name in ALONE:
+        shutil.copy(ROOT / name, tree / name)
     run(sys.executable, "-m", "build", "--no-isolation", ".", cwd=tree)
-    [built] = (tree / "dist").glob("*.whl")
+    return tree / "dist"
+
+
+@pytest.fixture(scope="session")
+def wheel(dist: Path) -> Path:
+    [built] = dist.glob("*.whl")
     return built
+
+
+@pytest.mark.timeout(180)
+def test_who_has_the_sources_can_test_and_read_them(dist: Path) -> None:
+    """Not only the tests whose names begin with `test`, as setuptools takes them by itself, but all that they import,
+    what runs them, and the pages that the README leads to."""
+    [sources] = dist.glob("*.tar.gz")
+    with tarfile.open(sources) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {str(path.relative_to(ROOT)) for folder in (*FOLDERS.values(), *BESIDE) for path in files(folder)}
+    assert {*wanted, *ALONE} - held == set()
+    assert [name for name in held if "__pycache__" in name] == []
 
 
 @pytest.mark.timeout(180)
