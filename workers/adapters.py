@@ -1,12 +1,23 @@
-"""Finds the adapter for an agent's kind, in the entry-point group `batonpass.adapters`."""
+"""Finds the adapter for an agent's kind, in the entry-point group `batonpass.adapters`, and runs the agent by it.
+
+Anybody may have written it, without a type checker, so what it lacks is told in words.
+"""
 
 from __future__ import annotations
 
 from importlib.metadata import entry_points
+from inspect import isawaitable
+from typing import Any, cast
 
 from ..adapters.adapter import Adapter
+from ..contracts.agent import Agent
+from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, BatonpassError
+from ..contracts.outcome import Outcome
 from ..coordinator.frameworks import GROUP
+from ..coordinator.session import Session
+
+_RULE = "run() must be async and return Finished, Suspended or Rejected (see batonpass.adapter)"
 
 
 def load_adapter(kind: str) -> Adapter:
@@ -21,4 +32,25 @@ def load_adapter(kind: str) -> Adapter:
         raise
     except Exception as error:
         raise BadSetup(f"agents of kind {kind!r} can't be run here: {type(error).__name__}: {error}") from error
+    if not callable(getattr(adapter, "run", None)):
+        raise BadSetup(f"{_named(adapter, kind)} has no method run: {_RULE}")
     return adapter
+
+
+async def run_by(adapter: Adapter, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
+    """Run an agent by its adapter. `BadSetup` if that gives no outcome: another attempt would end the same."""
+    running: object = adapter.run(agent, payload, session, context)
+    if not isawaitable(running):
+        raise BadSetup(f"{_named(adapter, agent.kind)} is not async, and gave {_kind(running)}: {_RULE}")
+    outcome = cast("object", await running)
+    if not isinstance(outcome, Outcome):
+        raise BadSetup(f"{_named(adapter, agent.kind)} returned {_kind(outcome)}: {_RULE}")
+    return outcome
+
+
+def _named(adapter: object, kind: str) -> str:
+    return f"adapter {type(adapter).__module__}.{type(adapter).__qualname__} of kind {kind!r}"
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__qualname__}"

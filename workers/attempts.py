@@ -19,6 +19,7 @@ from ..coordinator.calls import adrive
 from ..coordinator.commands import Command
 from ..coordinator.following import afollow
 from ..coordinator.store import Store
+from .adapters import run_by
 from .aside import reading
 from .context.base import Rejecting
 from .context.context import Context, entered
@@ -91,7 +92,7 @@ class Attempts:
 
     async def _outcome(self, agent: Agent[Any], payload: Contract, session: LeaseSession, context: Context) -> Outcome:
         try:
-            return await self._adapters[agent.kind].run(agent, payload, session, context)
+            return await run_by(self._adapters[agent.kind], agent, payload, session, context)
         except BaseException as error:
             if isinstance(error, Exception):
                 session.check_told()
