@@ -35,6 +35,10 @@ class Nodes:
             if isinstance(node, ChatAgent):
                 self._keep(node)
 
+    def turned(self) -> None:
+        """The turn has ended: in the next one the same node may hear the same."""
+        self.kept, self._given = {}, {}
+
     async def answered(self, states: Mapping[str, Any], asking: Collection[str]) -> dict[str, Any]:
         """What the nodes answered in the turn that has ended, without those that are still `asking`. `states` are the
         members' now."""

@@ -214,7 +214,8 @@ class Adopted:
         await self._load_states(progress)
 
     async def capture(self, progress: Progress) -> None:
-        """Put the team's state into `progress`. The team must not be running."""
+        """Put the team's state into `progress`, after a turn. The team must not be running."""
+        self._nodes.turned()
         states = await self._states()
         manager = dict(states[private.manager_name(self.team)])
         progress.messages = manager.pop("message_thread")

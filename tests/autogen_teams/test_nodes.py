@@ -207,3 +207,37 @@ async def without(nodes: Nodes, answered: Any, name: str, *arguments: Any) -> di
     kept: dict[str, Any] = await answered(nodes, *arguments)
     kept.pop(name, None)
     return kept
+
+
+class Counting(Mailer):
+    """Sends mails until there are five."""
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        await super().on_messages(messages, cancellation_token)
+        text = {1: "again, and ask", 5: "stop"}.get(self.count, "again")
+        return Response(chat_message=TextMessage(source=self.name, content=f"{text} {self.count}"))
+
+
+async def test_it_answers_anew_in_each_turn_also_if_it_hears_the_same() -> None:
+    """Nothing, in a node that repeats itself."""
+    sent: list[str] = []
+
+    def team() -> GraphFlow:
+        builder = DiGraphBuilder()
+        start, mailer, boss = speaker("start", says("begin")), Counting(sent), UserProxyAgent("boss")
+        end = speaker("end", says("end"))
+        for node in (start, mailer, boss, end):
+            builder.add_node(node)
+        builder.add_edge(start, mailer, activation_group="in", activation_condition="any")
+        builder.add_edge(mailer, mailer, "again", activation_group="loop", activation_condition="any")
+        builder.add_edge(mailer, boss, "ask").add_edge(mailer, end, "stop").set_entry_point(start)
+        return GraphFlow(builder.get_participants(), graph=builder.build(), max_turns=20)
+
+    async with serving(only(team, leave=texts)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        await question(job)
+        await job.answer("yes")
+        told = (await job.result(timeout=30)).body
+    said = [line for line in told.split(" | ") if line.startswith("mailer")]
+    assert said == ["mailer again 2", "mailer again 3", "mailer again 4", "mailer again, and ask 1", "mailer stop 5"]
+    assert len(sent) == 5
