@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
@@ -125,12 +125,15 @@ class Adopted:
         return stop.content if stop is not None else None
 
     def _asked_about(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """What AutoGen asks about. If graph nodes ran side by side, only what the last one to answer has said."""
+        """What AutoGen asks about. If graph nodes ran side by side, only what the last one to answer has said, after a
+        person's answer."""
         if not isinstance(self.team, GraphFlow) or not messages:
             return messages
+        outside = [*takewhile(lambda message: message.source not in self.names, messages)]
         others = self.names - {messages[-1].source}
         answers = (isinstance(message, BaseChatMessage) and message.source in others for message in messages)
-        return messages[max((place for place, is_other in enumerate(answers, 1) if is_other), default=0) :]
+        last = max((place for place, is_other in enumerate(answers, 1) if is_other), default=len(outside))
+        return [*outside, *messages[last:]]
 
     async def reset_limits(self) -> None:
         """Reset the team's condition, as AutoGen does when a team is given more to do."""

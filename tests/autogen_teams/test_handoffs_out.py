@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from autogen_agentchat.base import Handoff as ToMember
 from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
-from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
+from autogen_agentchat.teams import DiGraphBuilder, GraphFlow, RoundRobinGroupChat, Swarm
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, RequestUsage
 
@@ -145,3 +145,22 @@ async def test_unless_the_question_had_ended_it() -> None:
             await reached(job, bp.JobState.INPUT_REQUIRED)
             await job.answer(answer)
         assert await job.result(timeout=30) == Report(body="Text 'STOP' mentioned STOP")
+
+
+async def test_an_answer_counts_where_nodes_run_side_by_side() -> None:
+    def team() -> GraphFlow:
+        builder = DiGraphBuilder()
+        first = speaker("A", to_person, handoffs=["human"])
+        others = [speaker("B", says("b")), speaker("C", says("c")), speaker("D", says("d"))]
+        for node in (first, *others):
+            builder.add_node(node)
+        for one, other in ("AB", "AC", "BD", "CD"):
+            builder.add_edge(one, other)
+        ends = TextMentionTermination("ABORT")
+        return GraphFlow(builder.get_participants(), graph=builder.build(), termination_condition=ends)
+
+    async with serving(only(team, leave=lambda result, ctx: Report(body=str(result.stop_reason)))) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+        await job.answer("ABORT")
+        assert await job.result(timeout=30) == Report(body="Text 'ABORT' mentioned")
