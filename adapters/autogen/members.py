@@ -13,10 +13,11 @@ from autogen_agentchat.teams import BaseGroupChat, RoundRobinGroupChat, Selector
 
 from ...contracts.errors import BatonpassError
 from . import private
+from .deciders import asked_once
 from .errors import Report, report_errors
 from .keepers import Keeper, Load, Save, keepers_of, own_state
 from .models import JournaledModel, watch_models
-from .tools import adopt_bench, adopt_code, adopt_errors, adopted, asked_once
+from .tools import adopt_bench, adopt_code, adopt_errors, adopted
 
 _log = logging.getLogger("batonpass.autogen")
 

@@ -30,6 +30,7 @@ from ...contracts.errors import BadSetup
 from ...contracts.unfit import unfit
 from ...contracts.versions import Outgrown
 from . import private
+from .deciders import asked_once
 from .folding import Dump, fold, unfold
 from .keepers import Keeper
 from .members import (
@@ -47,7 +48,6 @@ from .members import (
 from .nodes import Nodes
 from .progress import Progress
 from .renewing import AWAITS, check_kinds, renewed
-from .tools import asked_once
 
 _log = logging.getLogger("batonpass.autogen")
 

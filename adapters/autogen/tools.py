@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -12,7 +12,7 @@ from autogen_core.code_executor import CodeBlock, CodeResult
 from autogen_core.tools import ToolResult
 
 from . import private
-from .journal import Journal, calling, concerns_job, current, each_within, own_part, within
+from .journal import Journal, calling, concerns_job, current, each_within, within
 from .keepers import Keeper
 
 _ADOPTED = "adopted_by_batonpass"
@@ -192,41 +192,3 @@ def adopt_code(agent: Any) -> None:
         return CodeResult(exit_code=exit_code, output=output)
 
     agent.execute_code_block = executed
-
-
-def asked_once(who: str, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of messages that says names, None or a bool: a part of a team, in the form that AutoGen should call.
-
-    If its turn runs again, for a person's answer or after a crash, it says the same again, also if it would say
-    something else by now: the turn goes to the same member.
-    """
-    caller = own_part(who, part)
-
-    async def asked(messages: Sequence[Any]) -> Any:
-        async def ask() -> Any:
-            with within(calling, caller):
-                found = function(messages)
-                return await found if inspect.isawaitable(found) else found
-
-        journal = current.get()
-        if journal is None:
-            return await ask()
-        digest, recorded = journal.recall(caller, [[each.source, each.to_text()] for each in messages])
-        if recorded is not None:
-            return recorded[0]
-        with journal.asking(caller):
-            said = await ask()
-        try:
-            plain = _plain(said)
-        except TypeError:
-            return said  # AutoGen says what is wrong with it
-        return (await journal.record(caller, digest, [plain]))[0]
-
-    return asked
-
-
-def _plain(said: Any) -> Any:
-    """What such a function has said, without classes of the user's own (a StrEnum)."""
-    if said is None or isinstance(said, bool):
-        return said
-    return str.__str__(said) if isinstance(said, str) else [*map(str.__str__, said)]

@@ -251,10 +251,10 @@ class Redrive(Command[None]):
 @dataclass(frozen=True, slots=True)
 class Reaped:
     """How many deliveries `Reap` made ready or ended, and in how many ms the next is due (-1: none; 1 also if expired
-    checkpoints are left).
+    checkpoints are left). `left`: more has expired than was freed, whatever else is due.
 
     `queues` are those of the deliveries, if the store's workers wait elsewhere and have to be woken. `away` are the
-    partitions that did not answer, and why. `left`: more has expired than was freed, whatever else is due."""
+    partitions that did not answer, and why."""
 
     moved: int
     next_due: int

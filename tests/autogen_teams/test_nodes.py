@@ -135,15 +135,21 @@ async def test_it_answers_what_was_edited() -> None:
     assert sent == ["mail"] * 2
 
 
+def mailed(sent: list[str]) -> tuple[DiGraphBuilder, Any, Any, Any]:
+    """The nodes of a graph, without its edges."""
+    builder = DiGraphBuilder()
+    mailer, boss, end = Mailer(sent), UserProxyAgent("boss"), speaker("end", says("end"))
+    for node in (mailer, boss, end):
+        builder.add_node(node)
+    return builder, mailer, boss, end
+
+
 async def test_a_second_turn_is_not_answered_with_the_first_ones() -> None:
     """And knows what it knew after that, which another process had answered."""
     sent: list[str] = []
 
     def team() -> GraphFlow:
-        builder = DiGraphBuilder()
-        mailer, boss, end = Mailer(sent), UserProxyAgent("boss"), speaker("end", says("end"))
-        for node in (mailer, boss, end):
-            builder.add_node(node)
+        builder, mailer, boss, end = mailed(sent)
         builder.add_edge(mailer, boss).add_edge(boss, mailer, condition="again").add_edge(boss, end, condition="enough")
         return GraphFlow(builder.get_participants(), graph=builder.set_entry_point(mailer).build(), max_turns=9)
 
@@ -157,14 +163,11 @@ async def test_a_second_turn_is_not_answered_with_the_first_ones() -> None:
     assert sent == ["mail", "mail"]
 
 
-async def test_nor_in_the_first_turn() -> None:
+async def test_what_it_did_in_the_first_turn_is_not_done_again_either() -> None:
     sent: list[str] = []
 
     def team() -> GraphFlow:
-        builder = DiGraphBuilder()
-        mailer, boss, end = Mailer(sent), UserProxyAgent("boss"), speaker("end", says("end"))
-        for node in (mailer, boss, end):
-            builder.add_node(node)
+        builder, mailer, boss, end = mailed(sent)
         builder.add_edge(mailer, end).add_edge(boss, end)
         return GraphFlow(builder.get_participants(), graph=builder.build())
 
