@@ -8,6 +8,7 @@ value of an unknown type comes back as an `UnknownValue`, which is saved again u
 from __future__ import annotations
 
 import builtins
+import errno
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,8 @@ T = TypeVar("T")
 GROUP = "batonpass.state_types"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,199}\Z")
+# The machine is short of something just now.
+_PASSING = {errno.EAGAIN, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _PLAIN = {type(None), bool, int, float, str, bytes, bytearray, memoryview, list, dict, *ENCODERS}
 
 
@@ -297,6 +300,8 @@ def _provide(root: str) -> bool:
         except ImportError:  # the package with the classes is not installed, so there can be no values of them
             return False
         except Exception as error:
+            if isinstance(error, MemoryError) or getattr(error, "errno", None) in _PASSING:
+                raise  # the next attempt may do better
             _broken[root] = f"the state types {not_loaded(point, error)}"
             return False
         return True

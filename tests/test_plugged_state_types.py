@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from importlib import metadata
 from types import SimpleNamespace
@@ -18,6 +19,13 @@ class _Point:
 
 
 _Point.__module__ = "elsewhere.points"
+
+
+class _Later:
+    """A class of the package `shortly`."""
+
+
+_Later.__module__ = "shortly.points"
 
 
 def test_a_package_whose_state_types_can_not_be_registered_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +48,22 @@ def test_a_package_whose_state_types_can_not_be_registered_is_named(monkeypatch:
     assert (state["step"], state["at"]) == (7, stored)
     with pytest.raises(AttributeError, match=re.escape(why)):
         _ = state["at"].x
+
+
+def test_while_the_machine_is_short_of_something_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent got an `UnknownValue` for as long as the process lived, and the job completed with that."""
+    trouble = [OSError(errno.EMFILE, "Too many open files"), MemoryError()]
+
+    def register() -> None:
+        if trouble:
+            raise trouble.pop()
+        bp.state_type("shortly.point", _Later, dump=lambda point: 0, load=lambda stored: _Later())
+
+    point = SimpleNamespace(name="shortly", value="shortly:register", dist=None, load=lambda: register)
+    monkeypatch.setattr(metadata, "entry_points", lambda **asked: [point] if asked["name"] == "shortly" else [])
+    with bp.connect("memory://") as coordinator:
+        for error in (MemoryError, OSError):
+            with pytest.raises(error):
+                coordinator.save(thread="t", agent="a", state={"at": _Later()})
+        saved = coordinator.save(thread="t", agent="a", state={"at": _Later()})
+        assert isinstance(coordinator.restore(saved.id).state["at"], _Later)

@@ -25,13 +25,14 @@ from .context.base import Rejecting
 from .context.context import Context, entered
 from .context.fan_out import counting
 from .copies import end_if_copied
-from .doubt import in_doubt
+from .doubt import in_doubt, known_in
 from .outcomes.fan_out import spawning
 from .outcomes.outcomes import ending, handing_off
 from .outcomes.refused_handoffs import Held, keep, kept
 from .remembering import remembering
 from .session import LeaseSession
 from .single import single
+from .threads import place
 
 
 class Attempts:
@@ -98,7 +99,7 @@ class Attempts:
                 session.check_told()
             rejecting = single(error)
             if isinstance(rejecting, Rejecting):
-                session.known = rejecting.known
+                session.told = dict.fromkeys(rejecting.known, place())
                 return Rejected(str(rejecting))
             raise
         finally:
@@ -110,12 +111,14 @@ def _check_doubt(agent: Agent[Any], session: LeaseSession, outcome: Outcome) -> 
     """Refuse an end that would hide an effect which may have happened, unless the code knows of it: in this run it has
     called that effect, and was told of the error. (In a framework a model may have been told, and have gone on.)
 
-    A child can't reject even then: when its parent is redriven, another is made for it, which would do that again.
+    A child can only complete then: if it rejects the job, or the agent does to which it hands it, another child is made
+    when its parent is redriven, which would do that again.
     """
     if not isinstance(outcome, Finished | Rejected):
         return
     own, rejected = agent.kind == "function", isinstance(outcome, Rejected)
-    known = session.known if own and not (rejected and session.is_child) else ()
+    completes = isinstance(outcome, Finished) and not isinstance(outcome.result, Handoff)
+    known = known_in(session) if own and (completes or not session.is_child) else ()
     if doubts := in_doubt(session, over=not (own or rejected), known=known):
         ends = f"rejects the job ({outcome.reason})" if isinstance(outcome, Rejected) else "ends its hop"
         raise Ambiguous(f"the agent {ends}, but {'; '.join(doubts)}")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ..coordinator.commands import DOUBT, EFFECT, OUTCOME
 from .session import LeaseSession
+from .threads import Place, place
 
 _STATE = "effect:"  # where the outcome is in a plain function's state
 
@@ -51,6 +52,18 @@ def in_doubt(session: LeaseSession, *, over: bool = False, known: Collection[str
     """What to do about each effect that may have happened, and must not happen again, except those that are `known`.
     `over`: the agent would not call it again."""
     return [unknown(start.about, key, over=over) for key, start in _open(session).items() if key not in known]
+
+
+def known_in(session: LeaseSession) -> frozenset[str]:
+    """The keys of those of whose error the agent's code was told, and went on: in the agent's own task or thread, in
+    this task, or in one that has ended without an error. Others may have passed theirs on to nobody."""
+    return frozenset(key for key, where in session.told.items() if where == session.home or _went_on(where))
+
+
+def _went_on(where: Place) -> bool:
+    if isinstance(where, int):  # a thread, which tells nothing of how it ended
+        return False
+    return where is place() or (where.done() and not where.cancelled() and where.exception() is None)
 
 
 def not_named(session: LeaseSession, text: str) -> list[str]:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
     from ..contracts.transcript import Transcript
+    from .threads import Place
 
 R = TypeVar("R")
 
@@ -65,10 +66,10 @@ class LeaseSession:
     trace: Mapping[str, str] = MappingProxyType({})
     own_trace: Mapping[str, str] | None = None  # what goes on from here, if the job came with none
     remembered: Checkpoint | None = None
-    home: object = None  # where the agent's function runs, if it is one: see `threads.place`
+    home: Place | None = None  # where the agent's function runs, if it is one: see `threads.place`
     parts: Parts | None = None
     under_way: Collection[str] = ()  # the keys of the effects that are
-    known: Collection[str] = ()  # the keys of those of which this run's code was told how its call ended
+    told: Mapping[str, Place] = MappingProxyType({})  # where this run's code was told of errors of theirs, by key
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
@@ -260,8 +261,7 @@ class LeaseSession:
         self._check_budget()
 
     def check_told(self) -> None:
-        """Raise again what this run was told to end by: the agent's code may have caught it, as any error, and gone on
-        without what it was doing."""
+        """Raise again what this run was told to end by: the agent's code may have caught it, and gone on."""
         if self._told is not None:
             raise self._told
 

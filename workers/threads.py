@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -24,13 +24,14 @@ from .copies import end_if_copied
 
 T = TypeVar("T")
 P = ParamSpec("P")
+Place: TypeAlias = "Task[Any] | int"
 # Seconds.
 _MOMENT = 2.0
 _log = logging.getLogger("batonpass.worker")
 _CURRENT: ContextVar[Calls | None] = ContextVar("batonpass_calls", default=None)
 
 
-def place() -> object:
+def place() -> Place:
     """Where code runs: its task, or its thread if it is in none."""
     try:
         return current_task() or get_ident()

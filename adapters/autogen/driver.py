@@ -86,7 +86,7 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
 async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said: Sequence[Message]) -> str | None:
     if reason != ONE_TURN or not team.stepped:
         return reason or "The team has stopped."
-    stop = await team.check(progress, said, len(progress.checked) - 2)
+    stop = await team.check(progress, team.counted(said), len(progress.checked) - 2)
     if stop is None and team.max_turns is not None and progress.turns >= team.max_turns:
         stop = f"Maximum number of turns {team.max_turns} reached."
     return stop

@@ -108,6 +108,11 @@ class Progress:
         return len(self.messages) <= self.since
 
     @property
+    def has_task(self) -> bool:
+        """Whether the condition was asked about a task first, and not only after each turn."""
+        return len(self.checked) - 1 > self.turns
+
+    @property
     def unread(self) -> int:
         """How many of the pending messages are from before this visit. The team's limits don't count them."""
         return max(0, self.since - len(self.messages))

@@ -118,19 +118,20 @@ class Adopted:
         from 0. Returns why to stop, or None."""
         if self.condition is None:
             return None
-        stop = await self.condition(self._asked_about(messages))
+        stop = await self.condition(messages)
         for place, judge in enumerate(self._judges):
             if judge.terminated:
                 progress.judged.setdefault(place, number)
         return stop.content if stop is not None else None
 
-    def _asked_about(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """What AutoGen asks about. If graph nodes ran side by side, only what the last one to answer has said, after a
-        person's answer."""
+    def counted(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Of what was said in a turn, what AutoGen asks the condition about. If graph nodes ran side by side, only what
+        the last one to answer has said, after a person's answer."""
         if not isinstance(self.team, GraphFlow) or not messages:
             return messages
-        outside = [*takewhile(lambda message: message.source not in self.names, messages)]
-        others = self.names - {messages[-1].source}
+        nodes = {node.name for node in private.participants(self.team)}  # without those that a node's tools ask
+        outside = [*takewhile(lambda message: message.source not in nodes, messages)]
+        others = nodes - {messages[-1].source}
         answers = (isinstance(message, BaseChatMessage) and message.source in others for message in messages)
         last = max((place for place, is_other in enumerate(answers, 1) if is_other), default=len(outside))
         return [*outside, *messages[last:]]
@@ -160,7 +161,9 @@ class Adopted:
         judged = progress.judged if progress.seen == _digest(progress.messages) else None
         progress.judged = {} if judged is None else judged
         for number, (start, end) in enumerate(pairwise(progress.checked)):
-            portion = [self.message(dump) for dump in progress.messages[start:end]]
+            portion: Sequence[Message] = [self.message(dump) for dump in progress.messages[start:end]]
+            if number or not progress.has_task:
+                portion = self.counted(portion)
             said = [judged.get(place) == number for place in range(len(self._judges))] if judged is not None else None
             with private.judged(self._judges, said):
                 progress.stop = progress.stop or await self.check(progress, portion, number)

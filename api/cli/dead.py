@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import typer
 
-from batonpass.contracts.errors import BadSetup, NotFound, ThreadBusy, WrongState
-from batonpass.contracts.job import CHILDREN, FailureReason, JobInfo, JobState
+from batonpass.contracts.errors import BadSetup, BatonpassError, NotFound, ThreadBusy, WrongState
+from batonpass.contracts.guard import Guard
+from batonpass.contracts.job import FailureReason, JobInfo, JobState
 from batonpass.coordinator.calls import drive
 from batonpass.coordinator.calls.dead import state_of
 from batonpass.coordinator.calls.doubt import RESULT
@@ -16,6 +19,7 @@ from batonpass.coordinator.refusals import refusal
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .agents import tell_undeclared
+from .family import Choice, chosen
 from .jobs import described, mapping, unreadable
 from .options import (
     DEFAULT_NAMESPACE,
@@ -92,42 +96,76 @@ def redrive(
         raise BadSetup(f"redrive takes the ids of jobs, or --all, which {NARROWING} narrow down")
     if (payload or changes or additions or not_done) and (everything or len(jobs or ()) > 1):
         raise BadSetup("--payload, --set, --add and --not-done are for one job at a time")
-    given = None if payload is None else mapping(payload)
-    edits = assignments(changes), assignments(additions)
-    limits = None if guard is None else guarded(guard)
+    edit = _Edit(
+        None if payload is None else mapping(payload),
+        assignments(changes),
+        assignments(additions),
+        not_done or [],
+        None if guard is None else guarded(guard),
+    )
     with opened(store, namespace) as coordinator:
-        letters = [] if jobs else coordinator.dead_letters(limit=2**31)
-        wanted = chosen_letters(coordinator, agent, reason, since, until) if narrowed else letters
-        mistyped = tell_undeclared(coordinator, agent, [info for info in letters if info.agent == agent])
-        found = {info.id for info in wanted}
-        left, waits = (_only(each, found) for each in _held_back(coordinator, letters))
-        chosen = [info.id for info in letters if info.id in found and info.id not in {*left, *waits}]
-
-        busy, gone = dict[str, str](), set[str]()
-
-        def retry(job: str) -> None:
-            try:
-                edit = _changed(coordinator, job, *edits)
-                coordinator.redrive(job, payload=given, changes=edit, guard=limits, not_done=not_done or ())
-            except ThreadBusy as other:
-                if not everything:
-                    raise
-                busy[job] = other.job_id  # mostly another of these jobs: it must not keep the rest from being redriven
-            except (NotFound, WrongState):
-                if not everything or _is_dead(coordinator, job):
-                    raise
-                gone.add(job)  # others deleted it, or redrove it, since it was listed
-
-        done, stopped = done_to(_checked(coordinator, jobs) if jobs else chosen, retry)
-    redriven = [job for job in done if job not in {*busy, *gone}]
-    lines = [f"redriven {job}" for job in redriven]
-    lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
-    lines += [f"left {job} until {child} has completed" for job, child in waits.items()]
-    lines += [f"left {job} until {other} has ended, which runs on its thread" for job, other in busy.items()]
-    about = {"redriven": redriven, "left": left, "waits": {**waits, **busy}}
-    tell(about, lines or ["there are no such dead letters"], stopped, as_json=as_json)
+        if jobs:
+            choice, mistyped = Choice(_checked(coordinator, jobs)), False
+        else:
+            letters = coordinator.dead_letters(limit=2**31)
+            wanted = chosen_letters(coordinator, agent, reason, since, until) if narrowed else letters
+            mistyped = tell_undeclared(coordinator, agent, [info for info in letters if info.agent == agent])
+            choice = chosen(coordinator, letters, {info.id for info in wanted})
+        retry = _Retry(coordinator, edit, everything)
+        done, stopped = done_to(choice.jobs, retry)
+    _tell_redriven(done, choice, retry, stopped, as_json=as_json)
     if mistyped:
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """What a redrive changes in a job."""
+
+    payload: Any
+    changes: list[Assignment]
+    additions: list[Assignment]
+    not_done: list[str]
+    guard: Guard | None
+
+
+@dataclass
+class _Retry:
+    """Redrives a job. Of many, those that can't be now are passed over."""
+
+    coordinator: SyncCoordinator
+    edit: _Edit
+    everything: bool
+    busy: dict[str, str] = field(default_factory=dict[str, str])
+    gone: set[str] = field(default_factory=set[str])
+
+    def __call__(self, job: str) -> None:
+        edit = self.edit
+        try:
+            values = _changed(self.coordinator, job, edit.changes, edit.additions)
+            self.coordinator.redrive(
+                job, payload=edit.payload, changes=values, guard=edit.guard, not_done=edit.not_done
+            )
+        except ThreadBusy as other:
+            if not self.everything:
+                raise
+            self.busy[job] = other.job_id  # mostly another of these jobs: it must not keep the rest from being redriven
+        except (NotFound, WrongState):
+            if not self.everything or _is_dead(self.coordinator, job):
+                raise
+            self.gone.add(job)  # others deleted it, or redrove it, since it was listed
+
+
+def _tell_redriven(
+    done: Iterable[str], choice: Choice, retry: _Retry, stopped: BatonpassError | None, *, as_json: bool
+) -> None:
+    redriven = [job for job in done if job not in {*retry.busy, *retry.gone}]
+    lines = [f"redriven {job}" for job in redriven]
+    lines += [f"left {job} to its parent, {parent}" for job, parent in choice.left.items()]
+    lines += [f"left {job} until {child} has completed" for job, child in choice.waits.items()]
+    lines += [f"left {job} until {other} has ended, which runs on its thread" for job, other in retry.busy.items()]
+    about = {"redriven": redriven, "left": choice.left, "waits": {**choice.waits, **retry.busy}}
+    tell(about, lines or ["there are no such dead letters"], stopped, as_json=as_json)
 
 
 def chosen_letters(
@@ -154,58 +192,12 @@ def _checked(coordinator: SyncCoordinator, jobs: list[str]) -> list[str]:
     return [handle.id for handle in handles]
 
 
-def _held_back(coordinator: SyncCoordinator, letters: list[JobInfo]) -> tuple[dict[str, str], dict[str, str]]:
-    """Of all dead letters, the children that are left to their parents, and the parents that have to wait for a child.
-
-    A parent that is redriven has its children go on, and one that has ended otherwise, or is gone, asks for none. But
-    if an effect of a child may have happened, its parents would only fail again until that is settled.
-    """
-    by_id = {info.id: info for info in letters}
-    outside = {info.parent for info in letters if info.parent and info.parent not in by_id}
-    asking = {parent for parent in outside if _asks(coordinator, parent)}
-    left: dict[str, str] = {}
-    waits: dict[str, str] = {}
-    for info in letters:
-        above = _above(info, by_id)
-        useful = (above[-1] if above else info).parent in (None, *asking) and all(map(_broke, above))
-        if info.reason == "ambiguous" and useful:
-            waits |= {parent.id: info.id for parent in above}
-        elif info.parent and (above or not useful):
-            left[info.id] = info.parent
-    return {job: parent for job, parent in left.items() if job not in waits}, waits
-
-
-def _above(info: JobInfo, letters: dict[str, JobInfo]) -> list[JobInfo]:
-    """The parents of a dead letter that are dead letters, too, the nearest first."""
-    found: list[JobInfo] = []
-    while (parent := letters.get((found[-1] if found else info).parent or "")) is not None:
-        found.append(parent)
-    return found
-
-
-def _broke(info: JobInfo) -> bool:
-    return info.reason == CHILDREN
-
-
-def _asks(coordinator: SyncCoordinator, parent: str) -> bool:
-    """Whether a parent may still ask for children."""
-    try:
-        state = coordinator.job(parent).info().state
-    except NotFound:
-        return False
-    return not state.ended or state is JobState.FAILED
-
-
 def _is_dead(coordinator: SyncCoordinator, job: str) -> bool:
     """Whether the job is there, and a dead letter."""
     try:
         return coordinator.job(job).info().state is JobState.FAILED
     except NotFound:
         return False
-
-
-def _only(held_back: dict[str, str], found: set[str]) -> dict[str, str]:
-    return {job: other for job, other in held_back.items() if job in found}
 
 
 def _changed(

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from autogen_agentchat.base import Handoff as ToMember
 from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
+from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import DiGraphBuilder, GraphFlow, RoundRobinGroupChat, Swarm
+from autogen_agentchat.tools import AgentTool
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, RequestUsage
 
@@ -164,3 +166,46 @@ async def test_an_answer_counts_where_nodes_run_side_by_side() -> None:
         await reached(job, bp.JobState.INPUT_REQUIRED)
         await job.answer("ABORT")
         assert await job.result(timeout=30) == Report(body="Text 'ABORT' mentioned")
+
+
+async def test_what_a_tool_asks_is_no_node() -> None:
+    """An agent that a node's tool asks was taken for a node, and what the node itself said did not count."""
+
+    def uses_tool(turn: int, _: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        return [FunctionCall(id="1", name="expert", arguments='{"task": "do"}')] if turn == 1 else "a"
+
+    def team() -> GraphFlow:
+        expert = AgentTool(speaker("expert", says("well")))
+        builder = DiGraphBuilder()
+        for node in (speaker("A", uses_tool, tools=[expert], max_tool_iterations=2), speaker("B", says("b"))):
+            builder.add_node(node)
+        builder.add_edge("A", "B")
+        ends = MaxMessageTermination(4)
+        return GraphFlow(builder.get_participants(), graph=builder.build(), termination_condition=ends)
+
+    alone = await team().run(task="go")
+    async with serving(only(team, leave=lambda result, ctx: Report(body=str(result.stop_reason)))) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        assert await job.result(timeout=30) == Report(body=str(alone.stop_reason))
+
+
+async def test_what_nodes_said_before_the_task_counts() -> None:
+    """A conversation in which the graph's own nodes had spoken was taken for the turn of one of them."""
+
+    def team() -> GraphFlow:
+        builder = DiGraphBuilder()
+        for name in "AB":
+            builder.add_node(speaker(name, says("ok {turn}")))
+        builder.add_edge("A", "B")
+        ends = MaxMessageTermination(5)
+        return GraphFlow(builder.get_participants(), graph=builder.build(), termination_condition=ends)
+
+    def enter(payload: Draft, ctx: bp.Context) -> list[TextMessage]:
+        return [TextMessage(source=source, content="well") for source in ("user", "A", "B", "user")]
+
+    alone = await team().run(task=enter(Draft(text="go"), None))  # type: ignore[arg-type]
+    app = only(team, enter=enter, leave=lambda result, ctx: Report(body=str(result.stop_reason)))
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        assert await job.result(timeout=30) == Report(body=str(alone.stop_reason))
+    assert "Maximum number of messages 5" in str(alone.stop_reason)

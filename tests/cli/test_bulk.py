@@ -9,7 +9,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 import batonpass as bp
-from batonpass.cli import dead, jobs
+from batonpass.cli import dead, family, jobs
 
 from ..workers.serving import serving
 from .commandline import CommandLine, kept
@@ -142,15 +142,15 @@ def test_cancel_all_skips_what_is_gone_since_it_was_listed(run: CommandLine, mon
 
 def test_redrive_all_skips_what_is_gone_since_it_was_listed(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     first, canceled, gone, last = fail(run, "bad", "bad", "bad", "bad")
-    held_back = dead._held_back
+    choose = family.chosen
 
     def and_others_act(*asked: Any) -> Any:
         with bp.connect(run.url) as coordinator:
             coordinator.redrive(canceled)
             coordinator.job(canceled).cancel()
             coordinator.delete_job(gone)
-        return held_back(*asked)
+        return choose(*asked)
 
-    monkeypatch.setattr(dead, "_held_back", and_others_act)
+    monkeypatch.setattr(dead, "chosen", and_others_act)
     assert run("redrive", "--all", "--json").json == {"redriven": [last, first], "left": {}, "waits": {}}
     assert run("dead-letters", "--json").json == []

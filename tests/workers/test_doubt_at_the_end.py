@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
+import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.commands import Record
+from batonpass.workers.session import LeaseSession
 
 from .serving import Ask, Reply, only, reached, serving
 
@@ -19,6 +25,14 @@ FAST = bp.Retry(attempts=2, first=0.001)
 
 async def lost() -> None:
     raise ConnectionError("the reply was lost")
+
+
+async def refused() -> None:
+    raise bp.NotDone("no route")
+
+
+async def slow() -> None:
+    await asyncio.wait_for(asyncio.sleep(60), 0.05)
 
 
 async def rejects(ask: Ask, ctx: bp.Context) -> Reply:
@@ -108,7 +122,61 @@ async def catches_another(ctx: bp.Context) -> None:
                 raise
 
 
-@pytest.mark.parametrize("acts", [group, fails_beside_it, leaves_it_running, catches_another])
+async def fails_in_a_group_around_it(ctx: bp.Context) -> None:
+    async def check() -> None:
+        await asyncio.sleep(0.05)
+        raise ValueError("not in stock")
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(check())
+            await ctx.effect("pay", asyncio.sleep, 60)
+    except* ValueError:
+        pass
+
+
+async def hears_of_another(ctx: bp.Context) -> None:
+    async def check() -> None:
+        raise ValueError("not in stock")
+
+    paying = asyncio.ensure_future(ctx.effect("pay", lost))
+    with contextlib.suppress(ValueError):
+        await asyncio.gather(check(), paying)
+    await asyncio.wait([paying])
+
+
+async def hears_of_nothing(ctx: bp.Context) -> None:
+    await asyncio.wait([asyncio.create_task(ctx.effect("pay", lost))])
+
+
+async def limits(ctx: bp.Context) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await ctx.effect("pay", asyncio.sleep, 60)
+
+
+async def is_told_of_the_first_try(ctx: bp.Context) -> None:
+    with contextlib.suppress(bp.NotDone):
+        await ctx.effect("pay", refused)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await ctx.effect("pay", asyncio.sleep, 60)
+
+
+@pytest.mark.parametrize(
+    "acts",
+    [
+        group,
+        fails_beside_it,
+        fails_in_a_group_around_it,
+        leaves_it_running,
+        catches_another,
+        hears_of_another,
+        hears_of_nothing,
+        limits,
+        is_told_of_the_first_try,
+    ],
+)
 async def test_what_the_code_was_not_told_is_in_doubt(store_url: str, acts: Acts) -> None:
     """What is cut off by a task beside it, still runs, or was begun by an attempt before."""
 
@@ -129,12 +197,14 @@ async def catches(ctx: bp.Context) -> None:
         return
 
 
-async def limits(ctx: bp.Context) -> None:
-    try:
-        async with asyncio.timeout(0.05):
-            await ctx.effect("pay", asyncio.sleep, 60)
-    except TimeoutError:
-        return
+async def catches_in_a_task(ctx: bp.Context) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(catches(ctx))
+
+
+async def limits_the_call(ctx: bp.Context) -> None:
+    with contextlib.suppress(Exception):
+        await ctx.effect("pay", slow)
 
 
 async def may_repeat(ctx: bp.Context) -> None:
@@ -143,7 +213,7 @@ async def may_repeat(ctx: bp.Context) -> None:
 
 
 @pytest.mark.parametrize(("fn", "state"), [(rejects, bp.JobState.REJECTED), (returns, bp.JobState.COMPLETED)])
-@pytest.mark.parametrize("acts", [catches, limits, may_repeat])
+@pytest.mark.parametrize("acts", [catches, catches_in_a_task, limits_the_call, may_repeat])
 async def test_code_that_was_told_may_go_on(store_url: str, acts: Acts, fn: Ends, state: bp.JobState) -> None:
     async def agent(ask: Ask, ctx: bp.Context) -> Reply | bp.Handoff[Any]:
         await acts(ctx)
@@ -165,3 +235,57 @@ async def test_a_dead_letter_for_another_reason_names_it(store_url: str) -> None
         assert info.reason == "unanswered"
         assert str(info.error).startswith("nobody has answered; effect 'pay' started, and its outcome is unknown")
         assert str(info.error).count("'pay' started") == 1
+
+
+async def test_one_that_is_being_recorded_as_the_attempt_ends_does_not_begin(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job ended without a word of it, since its record had not come back yet, and then it was paid."""
+    recorded, paid, paying = asyncio.Event(), list[int](), list["asyncio.Future[None]"]()
+    write = LeaseSession.awrite
+
+    async def slowly(session: LeaseSession, command: Any) -> Any:
+        answer = await write(session, command)
+        recorded.set()
+        while isinstance(command, Record) and not session._left:
+            await asyncio.sleep(0.001)
+        return answer
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        paying.append(asyncio.ensure_future(ctx.effect("pay", paid.append, 7)))
+        await recorded.wait()
+        return Reply(text="not in stock")
+
+    monkeypatch.setattr(LeaseSession, "awrite", slowly)
+    async with serving(only(agent), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=30)).text == "not in stock"
+        with pytest.raises(bp.Fenced):
+            await asyncio.wait_for(paying[0], 30)
+    assert paid == []
+
+
+async def test_nor_in_a_thread(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded, paid, paying = threading.Event(), list[int](), list["Future[None]"]()
+    write = LeaseSession.write
+
+    def slowly(session: LeaseSession, command: Any) -> Any:
+        answer = write(session, command)
+        recorded.set()
+        while isinstance(command, Record) and not session._left:
+            time.sleep(0.001)
+        return answer
+
+    def agent(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        paying.append(pool.submit(ctx.effect, "pay", paid.append, 7))
+        recorded.wait(30)
+        return Reply(text="not in stock")
+
+    monkeypatch.setattr(LeaseSession, "write", slowly)
+    with ThreadPoolExecutor() as pool:
+        async with serving(only(agent), store_url) as coordinator:
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            assert (await job.result(timeout=30)).text == "not in stock"
+            with pytest.raises(bp.Fenced):
+                await asyncio.to_thread(paying[0].result, 30)
+    assert paid == []

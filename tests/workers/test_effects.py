@@ -254,20 +254,6 @@ async def test_bad_input(store_url: str, key: str, unsure: Any, says: str) -> No
             await (await coordinator.submit("a", Ask())).result(timeout=30)
 
 
-async def test_one_effect_does_not_happen_twice_at_once() -> None:
-    bank = Bank()
-
-    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
-        paid = [ctx.effect("pay", bank.pay, each) for each in ("a", "a")]
-        found = await asyncio.gather(*paid, return_exceptions=True)
-        return Reply(text=" ".join(sorted(str(each) for each in found)))
-
-    async with serving(only(agent)) as coordinator:
-        job = await coordinator.submit("a", Ask(), returns=Reply)
-        assert (await job.result(timeout=60)).text.startswith("1 effect 'pay' runs twice at once")
-        assert bank.keys == ["a"]
-
-
 @pytest.mark.parametrize("options", [{"retries": 1}, {"retries": bp.Retry(never=ConnectionError)}, {"timeout": 0.2}])
 async def test_no_fallback_repeats_what_may_have_happened(options: dict[str, Any]) -> None:
     """Its effect would have another key. Not even if there is no attempt left to find that out."""

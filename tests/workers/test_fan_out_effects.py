@@ -106,19 +106,22 @@ class Family:
         self.paid: list[str] = []
         self.app = bp.App("family")
         self.gate = anyio.Event()
-        self.app.agent("child", accepts=Ask, returns=Reply, retries=1)(self._child)
+        self.app.agent("child", accepts=Ask, returns=Reply, hands_to={"next": Ask}, retries=1)(self._child)
+        self.app.agent("next", accepts=Ask, returns=Reply)(self._next)
         self.app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})(self._parent)
 
-    async def _child(self, ask: Ask, ctx: bp.Context) -> Reply:
+    async def _child(self, ask: Ask, ctx: bp.Context) -> Reply | bp.Handoff[Ask]:
         act = self.acts.pop(0)
         if act == "raises":
             raise ValueError("before it pays")
         if act == "rejects":
             ctx.reject("there is nothing to pay")
-        if act == "catches":
+        if act in ("catches", "hands off"):
             try:
                 await ctx.effect("pay", self._pay, ctx.effect_key("pay"), "pays")
             except (ConnectionError, bp.Ambiguous):
+                if act == "hands off":
+                    return ctx.hand_off("next", ask)
                 ctx.reject("it can't be paid")
         if act == "waits":
             await self.gate.wait()
@@ -127,6 +130,9 @@ class Family:
                 "pay", self._pay, ctx.effect_key("pay"), act, unsure="repeat" if act == "again" else "stop"
             )
         return Reply(text=act)
+
+    async def _next(self, ask: Ask, ctx: bp.Context) -> Reply:
+        ctx.reject("it can't be paid")
 
     def _pay(self, key: str, act: str) -> None:
         self.paid.append(key)
@@ -172,9 +178,11 @@ async def test_a_child_that_may_have_paid_and_ended_otherwise_in_the_end(store_u
         assert len(set(family.paid)) == 1  # the key is the same
 
 
-async def test_a_child_does_not_reject_what_it_may_have_paid(store_url: str) -> None:
-    """Although it was told. When the parent was redriven, another one was made, and paid again."""
-    family = Family("catches", "last")
+@pytest.mark.parametrize("act", ["catches", "hands off"])
+async def test_a_child_does_not_reject_what_it_may_have_paid(store_url: str, act: str) -> None:
+    """Although it was told, nor hand it on to one that may. When the parent was redriven, another one was made, and
+    paid again."""
+    family = Family(act, "last")
     async with serving(family.app, store_url) as coordinator:
         job, child = await family.failed(coordinator)
         assert (await child.info()).reason == "ambiguous"

@@ -18,7 +18,7 @@ from ...contracts.handoff import Handoff
 from ...contracts.inbox import AskTerms
 from ...contracts.job import Lease
 from ...coordinator.calls.inputs import milliseconds
-from ..doubt import about_of, start_of
+from ..doubt import about_of, known_in, start_of
 from ..parts import found
 from ..session import LeaseSession
 from .asking import asking, elsewhere
@@ -74,7 +74,7 @@ class BaseContext:
     def _new_steps(self) -> Steps:
         timeout = inf if self._agent.timeout is None else seconds_of(self._agent.timeout)
         steps = Steps(self._session, own_state=self._agent.kind == "function", timeout=timeout)
-        self._session.under_way, self._session.known = steps.effects, steps.known
+        self._session.under_way, self._session.told = steps.effects, steps.told
         return steps
 
     @property
@@ -186,7 +186,7 @@ class BaseContext:
     def reject(self, reason: str) -> NoReturn:
         """End the job as rejected, because this agent will not do it. Does not return. (If an effect of it may have
         happened, and its code was not told, the job ends as `ambiguous`.)"""
-        raise Rejecting(reason, self._session.known)
+        raise Rejecting(reason, known_in(self._session))
 
     def _joining(self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
         if self._agent.kind != "function":

@@ -11,7 +11,7 @@ from itertools import count
 from threading import Lock
 from typing import Any, Literal, TypeAlias, cast
 
-from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, NotDone, OverBudget
+from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, Fenced, NotDone
 from ...contracts.inbox import AskTerms
 from ...contracts.raised import described
 from ..doubt import Started, about_of, changed, noted, start_of, unknown
@@ -127,9 +127,9 @@ def effecting(
     if recorded is not None:
         yield Found(full, recorded)
         return recorded.result
-    if key in steps.effects:
-        raise BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
-    with _under_way(steps, session, key):
+    with _under_way(steps, key):
+        if steps.recorded(full) is not None:  # by a thread that has ended it just now
+            raise _twice(key)
         steps.check()  # again: what waits for those under way has seen this one, or keeps it from starting
         anothers = is_anothers(full, session.parts, part, session.journal)
         start = None if anothers else start_of(session.journal, key)
@@ -148,7 +148,7 @@ def effecting(
                 return result
         if start is None or start.repeats != (unsure == "repeat"):
             over = steps.voided(full) if anothers else {}
-            yield from _announced(key, Started(about, digest, unsure == "repeat"), start, over)
+            yield from _announced(steps, key, Started(about, digest, unsure == "repeat"), start, over)
         try:
             result = yield from _performed(key, start if unsure == "repeat" else None)
         except Exception as error:
@@ -160,21 +160,25 @@ def effecting(
 
 
 @contextmanager
-def _under_way(steps: Steps, session: LeaseSession, key: str) -> Generator[None]:
-    """Around the call of an effect. Notes whether the agent's code was told how it ended."""
-    steps.effects.add(key)
-    told = True
+def _under_way(steps: Steps, key: str) -> Generator[None]:
+    """Around the call of an effect. Notes where the agent's code was told of its error. If it is cut off, the code may
+    learn nothing of it: a task beside it may have failed."""
+    call = object()
+    if steps.effects.setdefault(key, call) is not call:  # in one go, since there may be other threads
+        raise _twice(key)
+    steps.told.pop(key, None)
     try:
         yield
-    except (CancelledError, GeneratorExit):
-        # Of a task of its own (a task group's) the code that goes on may be told nothing.
-        told = session.home == place()
+    except Exception:
+        steps.told[key] = place()
         raise
     finally:
-        if told:
-            steps.known.add(key)
-        steps.effects.discard(key)
+        del steps.effects[key]
         steps.leave("effect")
+
+
+def _twice(key: str) -> BadSetup:
+    return BadSetup(f"effect {key!r} runs twice at once: it happens once, so give each call its own key")
 
 
 def _misfit(key: str, fn: Callable[..., object], arguments: Arguments) -> str:
@@ -197,12 +201,15 @@ def _ambiguous(about: str, key: str, error: Exception) -> Ambiguous:
     return Ambiguous(unknown(about, key, before=f" (the error was {described(error)})"))
 
 
-def _announced(key: str, start: Started, before: Started | None, over: dict[str, Any]) -> Generator[Act, Any, None]:
+def _announced(
+    steps: Steps, key: str, start: Started, before: Started | None, over: dict[str, Any]
+) -> Generator[Act, Any, None]:
     """Record that the effect starts. `before` is how it started in an earlier attempt. `over` takes back another
     part's outcome."""
     try:
         yield Record(noted(key, start) | over)
-    except (OverBudget, CancelledError):  # the record may be written, but nothing has begun
+        steps.check()  # code beside this may have ended the attempt, which has not seen the record
+    except (Fenced, CancelledError):  # the record may be written, but nothing has begun
         yield TakeBack(noted(key, before))
         raise
 

@@ -22,6 +22,7 @@ from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
 from ..doubt import settled
 from ..parts import is_anothers
+from ..threads import Place
 from .arguments import digest_of, same
 
 # Prefixes of what is recorded like steps, under its own names.
@@ -72,8 +73,8 @@ class Steps:
         self.turn, self.tasks_turn = threading.Lock(), anyio.Lock(fast_acquire=True)
         self.pause: Pause | None = None
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
-        self.effects: set[str] = set()  # the keys of those that are under way
-        self.known: set[str] = set()  # the keys of those whose call has ended in this run, so that its code was told
+        self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
+        self.told: dict[str, Place] = {}  # where this run's code was told of errors of theirs, by key
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
         self._session = session
         self._own_state = own_state
