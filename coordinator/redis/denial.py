@@ -9,6 +9,7 @@ from redis import exceptions
 
 from ...contracts.errors import BatonpassError, Unreachable
 from .failures import failure, first_line, in_script
+from .rights import Rights
 
 # After this many seconds of denial, waiting is given up: the program may have to be started with another password.
 LASTING = 600.0
@@ -17,10 +18,12 @@ _WHOLE = ("'evalsha'", "'eval'", "'mget'", "key")
 
 
 class Denial:
-    """Whether a store was ever let in, and since when it is denied. Shared with the store's siblings."""
+    """Whether a store was ever let in, with which rights, and since when it is denied. Shared with the store's
+    siblings."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str) -> None:
         self.let_in = False
+        self.rights = Rights(url)
         self.since: float | None = None
 
     def failure(self, error: Exception, url: str) -> BatonpassError:

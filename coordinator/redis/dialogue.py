@@ -14,6 +14,7 @@ from ..commands import READING, AckEvents, Claim, Command, Heartbeat, ReadSpans,
 from .denial import Denial
 from .failures import raise_first
 from .going_on import GoOn, Unfinished
+from .rights import commands
 from .scripts import Script
 from .segments import READERS, filled, held_by, lacking, needed
 from .server import SCHEMA_VERSION, check_namespace, check_server, is_replica
@@ -149,11 +150,14 @@ class Dialogue:
         newest = self.look("EVALSHA") if looks else ("XREVRANGE", f"{self.prefix}events", "+", "-", "COUNT", 1)
         # A user without rights to the channels would never be woken. (A user who may only read may not publish.)
         publish = ("PUBLISH", f"{self.prefix}live:", "")
-        info, found, events, published = yield from self._of_master(
-            [("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish]
+        rights = ("EVAL", self.scripts("store/rights").source, 1, self.prefix, *commands())
+        info, found, events, published, lacking = yield from self._of_master(
+            [("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish, rights]
         )
         raise_first((info, found, *([] if looks else [events])))
         version, known, mark, count = found
+        if not isinstance(lacking, Exception):
+            self.denial.rights.learn(lacking[1:])
         if isinstance(published, Exception) and "channel" in str(published):
             raise published
         check_namespace(mark, count if self._is_whole else None, self.url)

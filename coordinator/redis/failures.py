@@ -53,6 +53,11 @@ def _no_master(error: MasterNotFoundError, url: str, text: str) -> BatonpassErro
     return Unreachable(f"no Redis at {url}: {text}: its Sentinels can't be reached, or watch no service of that name")
 
 
+def lacks(url: str, text: str, needed: str = _ACL) -> str:
+    """What to tell a user who lacks rights. `needed` are those that it takes."""
+    return f"{url}: the user lacks permissions ({needed}): {text}"
+
+
 def failure(error: Exception, url: str, needed: str = _ACL) -> BatonpassError:
     """The error for the user: what happened at the server, and what to do. `needed` are the rights that it takes."""
     text = first_line(error)
@@ -63,7 +68,7 @@ def failure(error: Exception, url: str, needed: str = _ACL) -> BatonpassError:
         told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
         return Denied(f"{url} refused the login: {told}")
     if isinstance(error, exceptions.NoPermissionError) or in_script(text):
-        return Denied(f"{url}: the user lacks permissions ({needed}): {text}")
+        return Denied(lacks(url, text, needed))
     if isinstance(error, exceptions.MovedError):
         return BadSetup(f"{url} is one node of a cluster: write redis+cluster:// instead of redis://")
     if "CERTIFICATE_VERIFY_FAILED" in text:

@@ -16,7 +16,7 @@ _USES = re.compile(r"^--@ uses (.+)$", re.MULTILINE)
 # A definition in a library: a function, or a constant in one line. (`function` alone fills an earlier declaration.)
 _DEFINITION = re.compile(r"^local function (\w+)\(.*?^end\n|^local (\w+) = [^\n]*\n", re.MULTILINE | re.DOTALL)
 # The scripts that run even while the namespace is being moved. All others ask lib/moved.lua first.
-UNASKED = frozenset(f"store/{name}" for name in ("fill", "mark", "ready", "ring", "witness", "workers"))
+UNASKED = frozenset(f"store/{name}" for name in ("fill", "mark", "ready", "rights", "ring", "witness", "workers"))
 _WORD, _CALL, _FILLED = re.compile(r"\w+"), re.compile(r"\b(\w+)\("), re.compile(r"^(?=.)", re.MULTILINE)
 _COMMENT = re.compile(r"^ *--[^\n]*\n", re.MULTILINE)
 

@@ -60,7 +60,7 @@ class RedisStore:
     ) -> None:
         self._given_url = url
         self.namespace = namespace
-        self._scripts = scripts
+        self._given_scripts = scripts
         # All keys of a partition have the same hash tag, so that a script stays in one slot of a cluster.
         self.prefix = prefix_of(namespace, 0)
         self._place = read_place(url)
@@ -72,8 +72,9 @@ class RedisStore:
         self._async = PerLoop(self._new_loop_client, LoopClient.aclose)
         self._channels = Channels(namespace)
         self._subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
-        self._denial = denial or Denial()
-        self._dialogue = Dialogue(self.url, self.prefix, scripts, self._denial, replicas=self._place.replicas)
+        self._denial = denial or Denial(self.url)
+        self._scripts = self._denial.rights.checked(scripts)
+        self._dialogue = Dialogue(self.url, self.prefix, self._scripts, self._denial, replicas=self._place.replicas)
 
     def _new_loop_client(self) -> LoopClient:
         self.lifetime.check()
@@ -218,7 +219,7 @@ class RedisStore:
 
     def sibling(self) -> RedisStore:
         """Other connections to the same server."""
-        return RedisStore(self._given_url, self.namespace, scripts=self._scripts, denial=self._denial)
+        return RedisStore(self._given_url, self.namespace, scripts=self._given_scripts, denial=self._denial)
 
     def open(self) -> None:
         """Connect; check the server and the namespace, and make it if it is new and this store may."""

@@ -39,9 +39,9 @@ def test_the_client_finds_the_new_master(own_cluster: Cluster) -> None:
 
 
 def test_a_node_that_stays_a_replica_is_told_in_a_clusters_words() -> None:
-    partition = Partition("redis+cluster://there", "bp:{default:0}:", script, Denial())
+    partition = Partition("redis+cluster://there", "bp:{default:0}:", script, Denial("redis+cluster://there"))
     info = {"redis_version": "7.0.0", "aof_enabled": 1, "role": "slave", "cluster_enabled": 1}
-    replies: list[Any] = [info, [b"7", b"epoch", None, None], [], 0]
+    replies: list[Any] = [info, [b"7", b"epoch", None, None], [], 0, [b"+"]]
     asked = 0
 
     def answered(commands: object) -> list[Any]:

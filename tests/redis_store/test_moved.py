@@ -51,9 +51,9 @@ async def test_ends_that_are_asked_together_are_all_refused(harness: RedisHarnes
 
 def test_scripts_that_do_not_look_are_few() -> None:
     """Those of partitions only change wake-ups, if anything. The others belong to the repartition, or are the
-    witness."""
+    witness, or change nothing."""
     reading = {"XLEN", "XRANGE", "ZRANGEBYSCORE", "EXISTS", "HEXISTS", "HMGET"}
-    writing = {"store/ready": {"DEL"}, "store/ring": {"ZINCRBY", "PEXPIRE"}}
+    writing = {"store/ready": {"DEL"}, "store/ring": {"ZINCRBY", "PEXPIRE"}, "store/rights": set[str]()}
     assert {*writing, "store/fill", "store/mark", "store/witness", "store/workers"} == scripts.UNASKED
     for name, known in writing.items():
         source = Path(scripts.__file__).with_name("lua").joinpath(f"{name}.lua").read_text()

@@ -1,0 +1,67 @@
+"""Rights: which of the commands in our scripts the user of a store may not call. A server carries out what comes before
+a call that it refuses, so such a script would leave half of what it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from ..refusals import Denied
+from .failures import lacks
+from .scripts import Script
+
+_FILES = Path(__file__).with_name("acl")
+_CALL = re.compile(r"\bredis\.call\('(\w+)'")
+
+
+class Rights:
+    """What a user lacks, once the store is open. Shared with the store's siblings."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._lacking = frozenset[str]()
+
+    def learn(self, lacking: list[bytes]) -> None:
+        """Note commands that the user may not call. (A cluster has users on each node.)"""
+        self._lacking |= {command.decode() for command in lacking}
+
+    def checked(self, scripts: Callable[[str], Script]) -> Callable[[str], Script]:
+        """`scripts`, but for those that would only be carried out in part: `Denied`."""
+
+        def find(name: str) -> Script:
+            found = scripts(name)
+            if self._lacking:
+                self._check(found)
+            return found
+
+        return find
+
+    def _check(self, script: Script) -> None:
+        calls = _calls(script.source)
+        denied = calls & self._lacking
+        # Who may write nothing at all is refused at the first call that writes, or never comes to one.
+        if denied and calls & _writing() - denied:
+            raise Denied(lacks(self._url, f"{', '.join(sorted(denied))}: nothing was written"))
+
+
+@cache
+def commands() -> tuple[str, ...]:
+    """The commands that anybody needs."""
+    return tuple(sorted(_allowed("worker")))
+
+
+@cache
+def _writing() -> frozenset[str]:
+    return _allowed("worker") - _allowed("reader")
+
+
+def _allowed(role: str) -> frozenset[str]:
+    words = (_FILES / f"{role}.acl").read_text(encoding="utf-8").split()
+    return frozenset(word[1:] for word in words if word[0] == "+" and "|" not in word)
+
+
+@cache
+def _calls(source: str) -> frozenset[str]:
+    return frozenset(command.lower() for command in _CALL.findall(source))

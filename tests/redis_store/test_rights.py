@@ -1,0 +1,93 @@
+"""A user who lacks a command in the middle of a script: nothing of it is carried out, since a server takes nothing
+back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator.redis import rights, scripts
+from batonpass.coordinator.redis.store import RedisStore
+from batonpass.coordinator.redis.wire import arguments
+from tests.harness.bench import Bench, new_job
+from tests.harness.redis import RedisServer, binaries, version_of
+from tests.harness.stores import RedisHarness
+from tests.redis_store.needed import FILES
+from tests.rules.scenes import SCENES
+
+SAMPLE = (
+    *("submit", "claim", "save", "put", "hand_off", "complete", "fail", "suspend", "spawn", "redrive", "cancel"),
+    *("reap", "write items"),
+)
+TELLING = [binary for binary in binaries() if version_of(binary) >= (7,)]
+WORKER = (FILES / "worker.acl").read_text().split()[3:]
+
+
+@pytest.fixture(params=TELLING, ids=lambda binary: ".".join(map(str, version_of(binary))))
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    made = RedisServer(tmp_path_factory.mktemp("rights"), binary=request.param)
+    made.start()
+    yield made
+    made.close()
+
+
+def with_user(server: RedisServer, *rules: str) -> str:
+    """The URL of a user with a worker's rights, but for these rules."""
+    with server.client() as admin:
+        admin.execute_command("ACL", "SETUSER", "w", "reset", "on", ">secret", *WORKER, *rules)
+    return server.url.replace("://", "://w:secret@")
+
+
+def left_by(server: RedisServer, scene: str, lacking: str) -> bool:
+    """Whether the command of a scene was refused to a user who lacks this one, and left nothing."""
+    harness = RedisHarness(server.url)
+    with Bench(harness, side="sync") as bench:
+        command = SCENES[scene](bench)
+        before = harness.dump()
+        store = RedisStore(with_user(server, f"-{lacking}"), harness.own + "default", scripts=harness.scripts)
+        store.open()
+        with pytest.raises(bp.BadSetup, match=rf"the user lacks permissions .*\b{lacking}\b.*: nothing was written"):
+            store.call(command)
+        store.close()
+        same = harness.dump() == before
+    harness.close()
+    return same
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("scene", SAMPLE)
+def test_nothing_is_half_written(server: RedisServer, scene: str) -> None:
+    """A job was made and lined up, and its key not recorded. So the next submit made a second one, and both ran."""
+    harness = RedisHarness(server.url)
+    with Bench(harness, side="sync") as bench:
+        name, _ = arguments(SCENES[scene](bench))
+    harness.close()
+    calls = rights._calls(scripts.script(name).source) & rights._writing()
+    assert calls
+    assert [lacking for lacking in sorted(calls) if not left_by(server, scene, lacking)] == []
+
+
+async def test_nor_from_async_code(server: RedisServer) -> None:
+    harness = RedisHarness(server.url)
+    store = RedisStore(with_user(server), harness.own + "default")
+    store.open()  # the namespace
+    store.close()
+    lacking = RedisStore(with_user(server, "-zadd"), harness.own + "default")
+    await lacking.aopen()
+    before = harness.dump()
+    for each in (lacking, lacking.sibling()):
+        with pytest.raises(bp.BadSetup, match="zadd: nothing was written"):
+            await each.acall(new_job())
+        await each.aclose()
+    assert harness.dump() == before
+    harness.close()
+
+
+def test_who_has_all_is_refused_nothing(server: RedisServer) -> None:
+    store = RedisStore(with_user(server), "default")
+    store.open()
+    for name in scripts.names():
+        assert store._denial.rights.checked(scripts.script)(name)
+    store.close()
