@@ -32,7 +32,7 @@ from .outcomes.refused_handoffs import Held, keep, kept
 from .remembering import remembering
 from .session import LeaseSession
 from .single import single
-from .threads import place
+from .threads import Raised
 
 
 class Attempts:
@@ -99,7 +99,7 @@ class Attempts:
                 session.check_told()
             rejecting = single(error)
             if isinstance(rejecting, Rejecting):
-                session.told = dict.fromkeys(rejecting.known, place())
+                session.told = dict.fromkeys(rejecting.known, Raised.here())
                 return Rejected(str(rejecting))
             raise
         finally:
@@ -111,14 +111,13 @@ def _check_doubt(agent: Agent[Any], session: LeaseSession, outcome: Outcome) -> 
     """Refuse an end that would hide an effect which may have happened, unless the code knows of it: in this run it has
     called that effect, and was told of the error. (In a framework a model may have been told, and have gone on.)
 
-    A child can only complete then: if it rejects the job, or the agent does to which it hands it, another child is made
-    when its parent is redriven, which would do that again.
+    A child can't end at all then: if it is rejected later in its chain, or its parent is, and a parent above that is
+    redriven, another child is made, which would do that again.
     """
     if not isinstance(outcome, Finished | Rejected):
         return
     own, rejected = agent.kind == "function", isinstance(outcome, Rejected)
-    completes = isinstance(outcome, Finished) and not isinstance(outcome.result, Handoff)
-    known = known_in(session) if own and (completes or not session.is_child) else ()
+    known = known_in(session) if own and not session.is_child else ()
     if doubts := in_doubt(session, over=not (own or rejected), known=known):
         ends = f"rejects the job ({outcome.reason})" if isinstance(outcome, Rejected) else "ends its hop"
         raise Ambiguous(f"the agent {ends}, but {'; '.join(doubts)}")

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from ..coordinator.commands import DOUBT, EFFECT, OUTCOME
 from .session import LeaseSession
-from .threads import Place, place
 
 _STATE = "effect:"  # where the outcome is in a plain function's state
 
@@ -55,15 +54,8 @@ def in_doubt(session: LeaseSession, *, over: bool = False, known: Collection[str
 
 
 def known_in(session: LeaseSession) -> frozenset[str]:
-    """The keys of those of whose error the agent's code was told, and went on: in the agent's own task or thread, in
-    this task, or in one that has ended without an error. Others may have passed theirs on to nobody."""
-    return frozenset(key for key, where in session.told.items() if where == session.home or _went_on(where))
-
-
-def _went_on(where: Place) -> bool:
-    if isinstance(where, int):  # a thread, which tells nothing of how it ended
-        return False
-    return where is place() or (where.done() and not where.cancelled() and where.exception() is None)
+    """The keys of those of whose error the agent's code was told."""
+    return frozenset(key for key, raised in session.told.items() if raised.reached(session.home))
 
 
 def not_named(session: LeaseSession, text: str) -> list[str]:

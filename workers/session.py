@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
     from ..contracts.transcript import Transcript
-    from .threads import Place
+    from .threads import Place, Raised
 
 R = TypeVar("R")
 
@@ -69,7 +69,7 @@ class LeaseSession:
     home: Place | None = None  # where the agent's function runs, if it is one: see `threads.place`
     parts: Parts | None = None
     under_way: Collection[str] = ()  # the keys of the effects that are
-    told: Mapping[str, Place] = MappingProxyType({})  # where this run's code was told of errors of theirs, by key
+    told: Mapping[str, Raised] = MappingProxyType({})  # where their errors were raised in this run, by key
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace

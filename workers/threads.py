@@ -12,6 +12,7 @@ from asyncio import Task, current_task
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
 from threading import get_ident
 from typing import Any, TypeAlias, TypeVar
@@ -37,6 +38,32 @@ def place() -> Place:
         return current_task() or get_ident()
     except RuntimeError:  # no event loop
         return get_ident()
+
+
+@dataclass(frozen=True)
+class Raised:
+    """Where an error was raised. `top` is the frame in which that task began."""
+
+    where: Place
+    top: object = None
+
+    @classmethod
+    def here(cls) -> Raised:
+        """An error that is raised here."""
+        where = place()
+        return cls(where, None if isinstance(where, int) else getattr(where.get_coro(), "cr_frame", None))
+
+    def reached(self, home: Place | None) -> bool:
+        """Whether code that goes on was told of it: the agent's own, in its task or thread, or that of this task, or of
+        one that has ended without an error, or whose error was raised again by who waited for it."""
+        if self.where == home:
+            return True
+        if isinstance(self.where, int):  # a thread, which does not tell how its call ended
+            return False
+        if not self.where.done() or self.where.cancelled():
+            return self.where is place()
+        error = self.where.exception()
+        return error is None or (error.__traceback__ is not None and error.__traceback__.tb_frame is not self.top)
 
 
 class Calls:

@@ -72,7 +72,10 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     step = "+".join(speakers) if team.stepped else team.team.name
     out = _handoffs_out(team, said)
     ends = next((f"Handoff to {handoff.target}." for handoff in out if handoff.target in team.outside), None)
-    stop = await _why_stop(team, progress, reason, [*start, *said] if progress.joins else said)
+    if progress.joins:
+        progress.joined[len(progress.checked) - 2] = len(start)
+        said = [*start, *said]
+    stop = await _why_stop(team, progress, reason, said)
     progress.joins = False
     if asks := [_question(team, progress, handoff) for handoff in out if handoff.target not in team.outside]:
         progress.stop = ends
@@ -86,7 +89,8 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
 async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said: Sequence[Message]) -> str | None:
     if reason != ONE_TURN or not team.stepped:
         return reason or "The team has stopped."
-    stop = await team.check(progress, team.counted(said), len(progress.checked) - 2)
+    number = len(progress.checked) - 2
+    stop = await team.check(progress, team.counted(said, progress.joined.get(number, 0)), number)
     if stop is None and team.max_turns is not None and progress.turns >= team.max_turns:
         stop = f"Maximum number of turns {team.max_turns} reached."
     return stop

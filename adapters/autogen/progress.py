@@ -15,7 +15,7 @@ from .folding import Dump
 FORMAT = 1
 # With what workers that only know the first can't read.
 _NEWER = 2
-_NEW = ("judged", "seen", "answered", "joins")
+_NEW = ("judged", "joined", "seen", "answered", "joins")
 
 
 @dataclass
@@ -30,6 +30,7 @@ class Progress:
     - `judged` has the user's functions in that condition that have said yes, by their place in it, and in which of
       these checks. They are not asked again about what they have seen, unless that is edited (`seen` is its digest): a
       function may ask a model.
+    - `joined` tells how many messages of a check are a person's answer, by its number, where there is one.
     - `stop` says why the team ended.
     - `asks` is the open question, with those to ask after it. `answers` are those that agents in the unfinished turn
       already have, by agent, and `answered` what other members have said in it.
@@ -46,6 +47,7 @@ class Progress:
     checked: list[int] = field(default_factory=lambda: [0])
     turns: int = 0
     judged: dict[int, int] = field(default_factory=dict[int, int])
+    joined: dict[int, int] = field(default_factory=dict[int, int])
     seen: bytes = b""
     stop: str | None = None
     asks: dict[str, Any] | None = None
@@ -99,7 +101,7 @@ class Progress:
 
     def more(self, task: list[Dump]) -> Progress:
         """More messages in the same visit, for the team that ended here."""
-        fresh: dict[str, Any] = {"checked": [len(self.messages)], "turns": 0, "judged": {}}
+        fresh: dict[str, Any] = {"checked": [len(self.messages)], "turns": 0, "judged": {}, "joined": {}}
         return replace(self, pending=task, stop=None, asks=None, answers={}, answered={}, joins=False, **fresh)
 
     @property
@@ -124,7 +126,7 @@ class Progress:
         if more := questions[1:]:
             self.asks["more"] = more
         if ended:
-            self.checked, self.turns, self.judged = [len(self.messages)], 0, {}
+            self.checked, self.turns, self.judged, self.joined = [len(self.messages)], 0, {}, {}
         elif handoff:
             self.joins = True
 

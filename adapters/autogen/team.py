@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
@@ -124,17 +124,16 @@ class Adopted:
                 progress.judged.setdefault(place, number)
         return stop.content if stop is not None else None
 
-    def counted(self, messages: Sequence[Message]) -> Sequence[Message]:
+    def counted(self, messages: Sequence[Message], answers: int) -> Sequence[Message]:
         """Of what was said in a turn, what AutoGen asks the condition about. If graph nodes ran side by side, only what
-        the last one to answer has said, after a person's answer."""
+        the last one to answer has said, after the messages of a person's answer."""
         if not isinstance(self.team, GraphFlow) or not messages:
             return messages
         nodes = {node.name for node in private.participants(self.team)}  # without those that a node's tools ask
-        outside = [*takewhile(lambda message: message.source not in nodes, messages)]
         others = nodes - {messages[-1].source}
-        answers = (isinstance(message, BaseChatMessage) and message.source in others for message in messages)
-        last = max((place for place, is_other in enumerate(answers, 1) if is_other), default=len(outside))
-        return [*outside, *messages[last:]]
+        heard = (isinstance(message, BaseChatMessage) and message.source in others for message in messages)
+        last = max((place for place, is_other in enumerate(heard, 1) if is_other), default=0)
+        return [*messages[:answers], *messages[max(answers, last) :]]
 
     async def reset_limits(self) -> None:
         """Reset the team's condition, as AutoGen does when a team is given more to do."""
@@ -163,7 +162,7 @@ class Adopted:
         for number, (start, end) in enumerate(pairwise(progress.checked)):
             portion: Sequence[Message] = [self.message(dump) for dump in progress.messages[start:end]]
             if number or not progress.has_task:
-                portion = self.counted(portion)
+                portion = self.counted(portion, progress.joined.get(number, 0))
             said = [judged.get(place) == number for place in range(len(self._judges))] if judged is not None else None
             with private.judged(self._judges, said):
                 progress.stop = progress.stop or await self.check(progress, portion, number)

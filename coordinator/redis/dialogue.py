@@ -14,7 +14,7 @@ from ..commands import READING, AckEvents, Claim, Command, Heartbeat, ReadSpans,
 from .denial import Denial
 from .failures import raise_first
 from .going_on import GoOn, Unfinished
-from .rights import commands
+from .rights import Lacking, commands
 from .scripts import Script
 from .segments import READERS, filled, held_by, lacking, needed
 from .server import SCHEMA_VERSION, check_namespace, check_server, is_replica
@@ -72,7 +72,7 @@ class Dialogue:
         confirmed = self.replicas if kind not in _REPEATABLE else 0
         looks = self.witness.due(command)
         then = [*(self._confirming() if confirmed else []), *([self.look("EVALSHA")] if looks else [])]
-        reply, *rest = yield from self._script(self.scripts(name), argv, then)
+        reply, *rest = yield from self._script((yield from self._permitted(name)), argv, then)
         if looks:
             yield from self.learn(rest.pop())
         result: Any = self.answer(command, reply)
@@ -87,6 +87,22 @@ class Dialogue:
                     f"{_CONFIRMED_WITHIN / 1000:g} s: a failover now could lose it: repeat the call"
                 )
         return cast("R", result)
+
+    def _permitted(self, name: str) -> Calls[Script]:
+        """A script that the user may run to its end. `Lacking` if there is none."""
+        try:
+            return self.scripts(name)
+        except Lacking:
+            self._learn_rights(*(yield [self._rights()]))
+            return self.scripts(name)
+
+    def _rights(self) -> tuple[Any, ...]:
+        """The command that finds out what the user may not do."""
+        return ("EVAL", self.scripts("store/rights").source, 1, self.prefix, *commands())
+
+    def _learn_rights(self, reply: Any) -> None:
+        if not isinstance(reply, Exception):
+            self.denial.rights.learn(self.prefix, reply[1:])
 
     def spans(self, command: ReadSpans) -> Calls[list[bytes]]:
         """Read pieces of logs, by plain commands."""
@@ -150,14 +166,12 @@ class Dialogue:
         newest = self.look("EVALSHA") if looks else ("XREVRANGE", f"{self.prefix}events", "+", "-", "COUNT", 1)
         # A user without rights to the channels would never be woken. (A user who may only read may not publish.)
         publish = ("PUBLISH", f"{self.prefix}live:", "")
-        rights = ("EVAL", self.scripts("store/rights").source, 1, self.prefix, *commands())
         info, found, events, published, lacking = yield from self._of_master(
-            [("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish, rights]
+            [("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish, self._rights()]
         )
         raise_first((info, found, *([] if looks else [events])))
         version, known, mark, count = found
-        if not isinstance(lacking, Exception):
-            self.denial.rights.learn(lacking[1:])
+        self._learn_rights(lacking)
         if isinstance(published, Exception) and "channel" in str(published):
             raise published
         check_namespace(mark, count if self._is_whole else None, self.url)

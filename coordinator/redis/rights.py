@@ -16,19 +16,25 @@ _FILES = Path(__file__).with_name("acl")
 _CALL = re.compile(r"\bredis\.call\('(\w+)'")
 
 
+class Lacking(Denied):
+    """The script was not sent. What the user lacks may have been granted since this was asked."""
+
+
 class Rights:
     """What a user lacks, once the store is open. Shared with the store's siblings."""
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._at: dict[str, frozenset[str]] = {}
         self._lacking = frozenset[str]()
 
-    def learn(self, lacking: list[bytes]) -> None:
-        """Note commands that the user may not call. (A cluster has users on each node.)"""
-        self._lacking |= {command.decode() for command in lacking}
+    def learn(self, prefix: str, lacking: list[bytes]) -> None:
+        """Note the commands that the user may not call on the node with these keys."""
+        self._at[prefix] = frozenset(command.decode() for command in lacking)
+        self._lacking = frozenset[str]().union(*self._at.values())
 
     def checked(self, scripts: Callable[[str], Script]) -> Callable[[str], Script]:
-        """`scripts`, but for those that would only be carried out in part: `Denied`."""
+        """`scripts`, but for those that would only be carried out in part: `Lacking`."""
 
         def find(name: str) -> Script:
             found = scripts(name)
@@ -43,13 +49,13 @@ class Rights:
         denied = calls & self._lacking
         # Who may write nothing at all is refused at the first call that writes, or never comes to one.
         if denied and calls & _writing() - denied:
-            raise Denied(lacks(self._url, f"{', '.join(sorted(denied))}: nothing was written"))
+            raise Lacking(lacks(self._url, f"{', '.join(sorted(denied))}: nothing was written"))
 
 
 @cache
 def commands() -> tuple[str, ...]:
-    """The commands that anybody needs."""
-    return tuple(sorted(_allowed("worker")))
+    """The commands that anybody needs in scripts, and some more."""
+    return tuple(sorted(word for word in _allowed("worker") if not word.endswith("subscribe")))
 
 
 @cache

@@ -29,6 +29,7 @@ from .loop_client import LoopClient
 from .patience import asked, first_asked, over
 from .place import TROUBLE, connected_by, prefix_of, read_place
 from .pubsub_watch import PubSubWatch
+from .rights import Lacking
 from .scripts import Script, script
 from .server import absent
 from .subscription import Subscription
@@ -37,9 +38,9 @@ from .watch import QueueWatch
 from .wire import arguments
 
 R = TypeVar("R")
-# Errors after which a command is sent again: a server that lacks the script, a lost connection.
+# Errors after which a command is sent again: a server that lacks the script, a lost connection, rights to look at anew.
 _LOST = (exceptions.ConnectionError, exceptions.TimeoutError)
-_ONCE_MORE = (exceptions.NoScriptError, *_LOST, OSError)
+_ONCE_MORE = (exceptions.NoScriptError, *_LOST, OSError, Lacking)
 
 
 class RedisStore:
@@ -80,7 +81,7 @@ class RedisStore:
         self.lifetime.check()
         client = self._place.aclient()
         connection = AsyncConnection(client)
-        ends = Together(connection, lambda: self._scripts("complete"), self.prefix)
+        ends = Together(connection, lambda: self._given_scripts("complete"), self.prefix)
         return LoopClient(client, connection, ends)
 
     def _new_subscription(self) -> Subscription:
@@ -154,9 +155,9 @@ class RedisStore:
     async def _areply(self, side: LoopClient, command: Command[Any], name: str, argv: Sequence[Any]) -> Any:
         """The reply to a command. Also looks whether the store went back in time, if it is time for that."""
         looks = self._dialogue.witness.due(command)
+        sent = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if not looks and type(command) is Complete and command.checkpoint is None:
             return await side.ends.ask(argv)
-        sent = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if not looks:
             # So the server works on a claim while this turn still runs the agents of another one. If both claims were
             # sent at the end of the turn, both would be answered at once, and worker and server would wait in turns.
@@ -201,7 +202,11 @@ class RedisStore:
         """Wait, then carry a command out. The server does both, and replies once."""
         assert isinstance(watch, QueueWatch)
         name, argv = arguments(command)
-        reply = await watch.await_reply(timeout, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
+        try:
+            sha = self._scripts(name).sha
+        except Lacking:
+            return await self.acall(command)
+        reply = await watch.await_reply(timeout, "EVALSHA", sha, 1, self.prefix, *argv)
         if reply is None:
             return await self.acall(command)
         return await self._awhole(command, reply)

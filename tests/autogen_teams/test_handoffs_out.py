@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import anyio
 import pytest
+from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Handoff as ToMember
+from autogen_agentchat.base import Response, TaskResult
 from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
-from autogen_agentchat.messages import TextMessage
+from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_agentchat.teams import DiGraphBuilder, GraphFlow, RoundRobinGroupChat, Swarm
 from autogen_agentchat.tools import AgentTool
-from autogen_core import FunctionCall
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, RequestUsage
 
 import batonpass as bp
@@ -209,3 +212,42 @@ async def test_what_nodes_said_before_the_task_counts() -> None:
         job = await coordinator.submit("a", Draft(text="go"), returns=Report)
         assert await job.result(timeout=30) == Report(body=str(alone.stop_reason))
     assert "Maximum number of messages 5" in str(alone.stop_reason)
+
+
+class Wraps(BaseChatAgent):
+    """A node of the user's own: it asks another agent, and shows what that said. `delay` is in seconds."""
+
+    produced_message_types = (TextMessage,)
+
+    def __init__(self, name: str, delay: float, *shown: str) -> None:
+        super().__init__(name, "wraps")
+        self.delay, self.shown = delay, shown
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        await anyio.sleep(self.delay)
+        inner = [TextMessage(content=text, source="helper") for text in self.shown]
+        return Response(chat_message=TextMessage(content="w", source=self.name), inner_messages=inner)
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None: ...
+
+
+async def test_what_a_node_shows_of_another_is_no_answer() -> None:
+    """Of nodes side by side, only what the last one said counts: not what the first one showed before it spoke."""
+
+    def team() -> GraphFlow:
+        builder = DiGraphBuilder()
+        for node in (speaker("S", says("s")), Wraps("W", 0, "inner"), Wraps("A", 0.3), speaker("C", says("c"))):
+            builder.add_node(node)
+        for one, other in ("SW", "SA", "WC", "AC"):
+            builder.add_edge(one, other)
+        ends = MaxMessageTermination(4)
+        return GraphFlow(builder.get_participants(), graph=builder.build(), termination_condition=ends)
+
+    def told(result: TaskResult) -> str:
+        return f"{result.messages[-1].source}: {result.stop_reason}"
+
+    alone = told(await team().run(task="go"))
+    async with serving(only(team, leave=lambda result, ctx: Report(body=told(result)))) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        assert await job.result(timeout=30) == Report(body=alone)
+    assert alone.startswith("C")

@@ -3,11 +3,14 @@ back."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis import rights, scripts
 from batonpass.coordinator.redis.store import RedisStore
 from batonpass.coordinator.redis.wire import arguments
@@ -83,6 +86,27 @@ async def test_nor_from_async_code(server: RedisServer) -> None:
         await each.aclose()
     assert harness.dump() == before
     harness.close()
+
+
+async def test_what_is_granted_counts_at_once(server: RedisServer) -> None:
+    """As when an ACL with a mistake is corrected. The end of a job is refused to who asks for it: it was never
+    answered, and the next claim was refused in its place."""
+    RedisStore(with_user(server), "granted").open()
+    with_user(server, "-append")
+    store = RedisStore(with_user(server, "-append"), "granted")
+    await store.aopen()
+    end = c.Complete(c.Fence(mint("j"), 1, mint("l")), b"done", None)
+    for _ in range(2):
+        with pytest.raises(bp.BadSetup, match="append: nothing was written"):
+            await asyncio.wait_for(store.acall(end), 30)
+    with pytest.raises(bp.BadSetup, match="append: nothing was written"):
+        store.call(end)
+    with_user(server)
+    with pytest.raises(bp.NotFound):
+        await store.acall(end)
+    with pytest.raises(bp.NotFound):
+        store.call(end)
+    await store.aclose()
 
 
 def test_who_has_all_is_refused_nothing(server: RedisServer) -> None:

@@ -145,6 +145,25 @@ async def hears_of_another(ctx: bp.Context) -> None:
     await asyncio.wait([paying])
 
 
+async def hears_of_another_beside_its_cause(ctx: bp.Context) -> None:
+    async def check() -> None:
+        raise ValueError("not in stock")
+
+    async def pay() -> None:
+        try:
+            await catches_what_is_lost()
+        except ConnectionError as error:
+            raise LookupError("not paid") from error
+
+    async def catches_what_is_lost() -> None:
+        await ctx.effect("pay", lost)
+
+    paying = asyncio.ensure_future(pay())
+    with contextlib.suppress(ValueError):
+        await asyncio.gather(check(), paying)
+    await asyncio.wait([paying])
+
+
 async def hears_of_nothing(ctx: bp.Context) -> None:
     await asyncio.wait([asyncio.create_task(ctx.effect("pay", lost))])
 
@@ -172,6 +191,7 @@ async def is_told_of_the_first_try(ctx: bp.Context) -> None:
         leaves_it_running,
         catches_another,
         hears_of_another,
+        hears_of_another_beside_its_cause,
         hears_of_nothing,
         limits,
         is_told_of_the_first_try,
@@ -202,6 +222,21 @@ async def catches_in_a_task(ctx: bp.Context) -> None:
         tasks.create_task(catches(ctx))
 
 
+async def waits_for_a_task(ctx: bp.Context) -> None:
+    with contextlib.suppress(ConnectionError):
+        await asyncio.create_task(ctx.effect("pay", lost))
+
+
+async def waits_for_a_while(ctx: bp.Context) -> None:
+    with contextlib.suppress(ConnectionError):
+        await asyncio.wait_for(ctx.effect("pay", lost), 30)
+
+
+async def hears_of_the_first(ctx: bp.Context) -> None:
+    with contextlib.suppress(ConnectionError):
+        await asyncio.gather(asyncio.sleep(0), ctx.effect("pay", lost))
+
+
 async def limits_the_call(ctx: bp.Context) -> None:
     with contextlib.suppress(Exception):
         await ctx.effect("pay", slow)
@@ -213,7 +248,10 @@ async def may_repeat(ctx: bp.Context) -> None:
 
 
 @pytest.mark.parametrize(("fn", "state"), [(rejects, bp.JobState.REJECTED), (returns, bp.JobState.COMPLETED)])
-@pytest.mark.parametrize("acts", [catches, catches_in_a_task, limits_the_call, may_repeat])
+@pytest.mark.parametrize(
+    "acts",
+    [catches, catches_in_a_task, waits_for_a_task, waits_for_a_while, hears_of_the_first, limits_the_call, may_repeat],
+)
 async def test_code_that_was_told_may_go_on(store_url: str, acts: Acts, fn: Ends, state: bp.JobState) -> None:
     async def agent(ask: Ask, ctx: bp.Context) -> Reply | bp.Handoff[Any]:
         await acts(ctx)

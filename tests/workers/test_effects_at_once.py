@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from anyio import to_thread
 
 import batonpass as bp
 from batonpass.workers.context.steps import Steps
@@ -57,3 +58,29 @@ async def test_nor_one_after_the_other_in_threads(monkeypatch: pytest.MonkeyPatc
         job = await coordinator.submit("a", Ask(), returns=Reply)
         assert "effect 'pay' runs twice at once" in (await job.result(timeout=60)).text
     assert bank.keys == ["early"]
+
+
+async def test_one_that_waits_for_a_thread_as_the_attempt_ends_does_not_begin(store_url: str) -> None:
+    """The job completed without a word of it, since it may be repeated, and then it was paid."""
+    bank, paying, gate = Bank("after"), list["asyncio.Future[int]"](), threading.Event()
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        if ctx.attempt == 1:
+            await ctx.effect("pay", bank.pay, "first", unsure="repeat")
+        threads = to_thread.current_default_thread_limiter()
+        busy = [asyncio.ensure_future(to_thread.run_sync(gate.wait, 60)) for _ in range(int(threads.total_tokens))]
+        paying.append(asyncio.ensure_future(ctx.effect("pay", bank.pay, "first", unsure="repeat")))
+        while threads.statistics().tasks_waiting == 0:
+            await asyncio.sleep(0.001)
+        others.extend(busy)
+        return Reply(text="not needed")
+
+    others = list["asyncio.Future[bool]"]()
+    async with serving(only(agent, retries=bp.Retry(attempts=2, first=0.001)), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=60)).text == "not needed"
+        gate.set()
+        with pytest.raises(bp.Fenced):
+            await asyncio.wait_for(paying[0], 30)
+        await asyncio.gather(*others)
+    assert bank.keys == ["first"]

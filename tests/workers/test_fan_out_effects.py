@@ -116,12 +116,14 @@ class Family:
             raise ValueError("before it pays")
         if act == "rejects":
             ctx.reject("there is nothing to pay")
-        if act in ("catches", "hands off"):
+        if act in ("catches", "hands off", "passes over it"):
             try:
                 await ctx.effect("pay", self._pay, ctx.effect_key("pay"), "pays")
             except (ConnectionError, bp.Ambiguous):
                 if act == "hands off":
                     return ctx.hand_off("next", ask)
+                if act == "passes over it":
+                    return Reply(text="not paid")
                 ctx.reject("it can't be paid")
         if act == "waits":
             await self.gate.wait()
@@ -193,6 +195,30 @@ async def test_a_child_does_not_reject_what_it_may_have_paid(store_url: str, act
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == "last"
         assert len(family.paid) == 1
+
+
+async def test_nor_does_its_parent(store_url: str) -> None:
+    """Which is a child, too: it knew nothing of the payment, and its own parent made it anew, and it its child."""
+    family = Family("passes over it", "last")
+
+    async def middle(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("child", ask)])
+        ctx.reject(f"it is {only.text}")
+
+    async def top(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("middle", ask)])
+        return Reply(text=str(only.text))
+
+    family.app.agent("middle", accepts=Ask, returns=Reply, hands_to={"child": Ask})(middle)
+    family.app.agent("top", accepts=Ask, returns=Reply, hands_to={"middle": Ask})(top)
+    async with serving(family.app, store_url) as coordinator:
+        job = await coordinator.submit("top", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"1 of 1 children"):
+            await job.result(timeout=LONG)
+        await coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed, match=r"effects of .* may have happened"):
+            await job.result(timeout=LONG)
+    assert len(family.paid) == 1
 
 
 async def test_a_child_that_was_redriven_and_runs(store_url: str) -> None:

@@ -101,6 +101,7 @@ class SyncContext(BaseContext):
         def act(asked: Act) -> Any:
             if isinstance(asked, Perform):
                 with call_span(self._session, "effect", key):
+                    asked.begin()
                     return fn(*args, **kwargs)
             if isinstance(asked, Ask):
                 return follow(self._asking(asked.question, asked.terms, asked.key), act)
@@ -337,6 +338,7 @@ async def _called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[s
 
 async def _performed(asked: Perform, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if inspect.iscoroutinefunction(fn):
+        asked.begin()
         return await fn(*args, **kwargs)
 
     def begins() -> Any:

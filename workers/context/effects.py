@@ -11,13 +11,13 @@ from itertools import count
 from threading import Lock
 from typing import Any, Literal, TypeAlias, cast
 
-from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, Fenced, NotDone
+from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, Fenced, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
 from ...contracts.raised import described
 from ..doubt import Started, about_of, changed, noted, start_of, unknown
 from ..parts import is_anothers
 from ..session import LeaseSession
-from ..threads import place
+from ..threads import Raised
 from .arguments import same
 from .counted import Later
 from .steps import Recorded, Steps
@@ -62,28 +62,30 @@ class TakeBack(Record):
 
 
 class Perform:
-    """Call the effect's function. What it raises is thrown in.
+    """Call `begin`, and then the effect's function. What they raise is thrown in.
 
     In a thread the call may begin late, or never. Whichever comes first counts: `begin` in the thread, or `call_off` by
-    the task that waits for it.
+    the task that waits for it, or the end of the attempt, which `check` tells of.
     """
 
-    def __init__(self) -> None:
-        self.called_off = False
-        self._begun = False
+    def __init__(self, check: Callable[[], None]) -> None:
+        self.begun = False
+        self._called_off = False
+        self._check = check
         self._lock = Lock()
 
     def begin(self) -> None:
-        """From now on it may have happened."""
+        """From now on it may have happened. Raises if it must not begin."""
         with self._lock:
-            if self.called_off:
+            if self._called_off:
                 raise NotDone("the attempt ended before it began")
-            self._begun = True
+            self._check()
+            self.begun = True
 
     def call_off(self) -> None:
         """Keep the call from beginning, unless it has begun."""
         with self._lock:
-            self.called_off = not self._begun
+            self._called_off = not self.begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,10 @@ def effecting(
         yield Found(full, recorded)
         return recorded.result
     with _under_way(steps, key):
-        if steps.recorded(full) is not None:  # by a thread that has ended it just now
-            raise _twice(key)
         steps.check()  # again: what waits for those under way has seen this one, or keeps it from starting
         anothers = is_anothers(full, session.parts, part, session.journal)
+        if not anothers and steps.recorded(full) is not None:  # by a thread that has ended it just now
+            raise _twice(key)
         start = None if anothers else start_of(session.journal, key)
         about = about_of(session, key, start)
         if (misfit := _misfit(key, fn, arguments)) and start is None:
@@ -148,9 +150,9 @@ def effecting(
                 return result
         if start is None or start.repeats != (unsure == "repeat"):
             over = steps.voided(full) if anothers else {}
-            yield from _announced(steps, key, Started(about, digest, unsure == "repeat"), start, over)
+            yield from _announced(key, Started(about, digest, unsure == "repeat"), start, over)
         try:
-            result = yield from _performed(key, start if unsure == "repeat" else None)
+            result = yield from _performed(steps, key, start if unsure == "repeat" else None)
         except Exception as error:
             if isinstance(error, BatonpassError) or unsure == "repeat" or steps.editable:
                 raise
@@ -161,8 +163,8 @@ def effecting(
 
 @contextmanager
 def _under_way(steps: Steps, key: str) -> Generator[None]:
-    """Around the call of an effect. Notes where the agent's code was told of its error. If it is cut off, the code may
-    learn nothing of it: a task beside it may have failed."""
+    """Around the call of an effect. Notes where its error was raised. If it is cut off, the agent's code may learn
+    nothing of it: a task beside it may have failed."""
     call = object()
     if steps.effects.setdefault(key, call) is not call:  # in one go, since there may be other threads
         raise _twice(key)
@@ -170,7 +172,7 @@ def _under_way(steps: Steps, key: str) -> Generator[None]:
     try:
         yield
     except Exception:
-        steps.told[key] = place()
+        steps.told[key] = Raised.here()
         raise
     finally:
         del steps.effects[key]
@@ -201,27 +203,27 @@ def _ambiguous(about: str, key: str, error: Exception) -> Ambiguous:
     return Ambiguous(unknown(about, key, before=f" (the error was {described(error)})"))
 
 
-def _announced(
-    steps: Steps, key: str, start: Started, before: Started | None, over: dict[str, Any]
-) -> Generator[Act, Any, None]:
+def _announced(key: str, start: Started, before: Started | None, over: dict[str, Any]) -> Generator[Act, Any, None]:
     """Record that the effect starts. `before` is how it started in an earlier attempt. `over` takes back another
     part's outcome."""
     try:
         yield Record(noted(key, start) | over)
-        steps.check()  # code beside this may have ended the attempt, which has not seen the record
-    except (Fenced, CancelledError):  # the record may be written, but nothing has begun
+    except (OverBudget, CancelledError):  # the record may be written, but nothing has begun
         yield TakeBack(noted(key, before))
         raise
 
 
-def _performed(key: str, before: Started | None) -> Generator[Act, Any, Any]:
+def _performed(steps: Steps, key: str, before: Started | None) -> Generator[Act, Any, Any]:
     """Call the effect's function. If nothing was done, take back the record that it starts. `before` is an earlier try
-    that this repeats: it may have happened then."""
-    performing = Perform()
+    that this repeats: it may have happened then.
+
+    The attempt may have ended while the start was recorded, without having seen that.
+    """
+    performing = Perform(steps.check)
     try:
         return (yield performing)
-    except (NotDone, CancelledError) as error:
-        if isinstance(error, NotDone) or (performing.called_off and before is None):
+    except (NotDone, Fenced, CancelledError) as error:
+        if isinstance(error, NotDone) or (not performing.begun and before is None):
             yield TakeBack(noted(key, before))
         raise
 

@@ -22,7 +22,7 @@ from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
 from ..doubt import settled
 from ..parts import is_anothers
-from ..threads import Place
+from ..threads import Raised
 from .arguments import digest_of, same
 
 # Prefixes of what is recorded like steps, under its own names.
@@ -74,7 +74,7 @@ class Steps:
         self.pause: Pause | None = None
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
-        self.told: dict[str, Place] = {}  # where this run's code was told of errors of theirs, by key
+        self.told: dict[str, Raised] = {}  # where their errors were raised in this run, by key
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
         self._session = session
         self._own_state = own_state
