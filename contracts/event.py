@@ -74,7 +74,7 @@ class Event(Listed):
 
     def cloud_event(self, source: str = "") -> dict[str, Any]:
         """The event as CloudEvents 1.0 says it in JSON. `source` in place of its own."""
-        # A store that is made anew, or restored, gives the same numbers again, for events of other jobs or times.
+        # Two namespaces may give the same number, and so did, when it was restored, a store of an older Batonpass.
         when = digest(self.subject, self.time.isoformat())
         return {
             "specversion": "1.0",

@@ -262,6 +262,8 @@ class PlaceRow:
     writes: Sequence[Write] = ()
 
 
+# Numbers that events of one ms may have: more than a store without a server can write in it.
+EVENTS_PER_MS = 1000
 # The fields that every event has. The others are its data.
 EVENT_ATTRIBUTES = frozenset({"type", "subject", "time"})
 

@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..rows import ConsumerGroup, EventRow
+from ..rows import EVENTS_PER_MS, ConsumerGroup, EventRow
 
 
 class MemoryEvents:
-    """Events by number, the first is 1. `now` is set from outside before each operation."""
+    """Events by number. `now` is set from outside before each operation."""
 
     def __init__(self) -> None:
         self.now = 0
         self._events: list[dict[str, str]] = []
+        self._event_before = 0  # the number of the event before the first of them
         self._trimmed = 0
         self._groups: dict[str, ConsumerGroup] = {}
 
     def add_event(self, fields: Mapping[str, str]) -> int:
+        if not self._events:
+            # By the time, like SQLite's: what a reader has kept of an earlier process must not fit this one's.
+            self._event_before = max(self._event_before, self.now * EVENTS_PER_MS - 1)
         self._events.append({**fields, "time": str(self.now)})
-        return self._trimmed + len(self._events)
+        return self._event_before + len(self._events)
 
     def events(self, after: str, limit: int) -> list[EventRow]:
-        start = max(int(after or 0) - self._trimmed, 0)
-        first = self._trimmed + start + 1
+        start = max(int(after or 0) - self._event_before, 0)
+        first = self._event_before + start + 1
         return [EventRow(str(first + i), fields) for i, fields in enumerate(self._events[start : start + limit])]
 
     def last_event(self) -> str:
-        return str(self._trimmed + len(self._events))
+        return str(self._event_before + len(self._events))
 
     def trimmed(self) -> str:
         return str(self._trimmed)
@@ -35,11 +39,12 @@ class MemoryEvents:
     def trim_events(self, keep: int, limit: int) -> int:
         over = min(max(len(self._events) - keep, 0), limit)
         del self._events[:over]
-        self._trimmed += over
+        if over:
+            self._event_before = self._trimmed = self._event_before + over
         return over
 
     def count_events(self, after: int) -> int:
-        return self._trimmed + len(self._events) - max(after, self._trimmed)
+        return self._event_before + len(self._events) - max(after, self._event_before)
 
     def group(self, name: str) -> ConsumerGroup | None:
         row = self._groups.get(name)

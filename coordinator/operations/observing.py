@@ -19,7 +19,7 @@ def events(records: Records, command: Events) -> list[EventRow]:
     gone = records.trimmed()
     if command.after and int(command.after) < int(gone):
         raise refusal("trimmed", command.after, gone)
-    if command.stored and command.after and int(command.after) > int(records.last_event()):
+    if command.stored and command.after and not _is_there(records, int(command.after), int(gone)):
         raise refusal("rewound", command.after, gone)
     rows = records.events(command.after or gone, command.limit)
     if not rows and not command.after:
@@ -29,6 +29,12 @@ def events(records: Records, command: Events) -> list[EventRow]:
     if rows and (not found or found[-1] is not rows[-1]):
         found.append(EventRow(rows[-1].position, {}))
     return found
+
+
+def _is_there(records: Records, number: int, gone: int) -> bool:
+    """Whether an event is there, or was trimmed. Another one is never given its number."""
+    last = int(records.last_event())
+    return number in (gone, last) or (number < last and records.events(str(number - 1), 1)[0].position == str(number))
 
 
 def _rewound(row: EventRow) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import Any
 
-from ..rows import ConsumerGroup, EventRow
+from ..rows import EVENTS_PER_MS, ConsumerGroup, EventRow
 
 _UNREADABLE = {"type": "", "subject": ""}
 _JSON = json.JSONEncoder(separators=(",", ":"))
+_NOTED = 1000  # how many events are counted again at most, before it is written down how many there are
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -35,7 +36,9 @@ class SqliteEvents:
 
     def add_event(self, fields: Mapping[str, str]) -> int:
         self.told = True
-        self._last = (self._last or self._newest()) + 1
+        # By the time, so that no number comes again after a backup was restored or a namespace deleted: who goes on
+        # from an earlier cursor would miss what has the numbers of what is gone.
+        self._last = max((self._last or self._newest()) + 1, self.now * EVENTS_PER_MS)
         row = (self._namespace, self._last, _JSON.encode({**fields, "time": str(self.now)}))
         self._db.execute("INSERT INTO event VALUES (?, ?, ?)", row)
         return self._last
@@ -63,18 +66,18 @@ class SqliteEvents:
 
     def trim_events(self, keep: int, limit: int) -> int:
         trimmed, kept, counted = self._trim()
-        last = int(self.last_event())
-        if kept + last - counted <= keep:
-            return 0
-        kept += self.count_events(counted)
+        added = self.count_events(counted)
+        kept += added
         over = min(max(kept - keep, 0), limit)
+        if not over and added < _NOTED:
+            return 0
         if over:
             trimmed = self._db.execute(
                 "SELECT number FROM event WHERE namespace = ? ORDER BY number LIMIT 1 OFFSET ?",
                 (self._namespace, over - 1),
             ).fetchone()[0]
             self._db.execute("DELETE FROM event WHERE namespace = ? AND number <= ?", (self._namespace, trimmed))
-        row = (self._namespace, trimmed, kept - over, last)
+        row = (self._namespace, trimmed, kept - over, int(self.last_event()))
         self._db.execute("INSERT OR REPLACE INTO event_trim VALUES (?, ?, ?, ?)", row)
         return over
 

@@ -287,10 +287,10 @@ def test_an_event_that_is_damaged_in_the_file_is_read_as_one(path: Path, store: 
         for number in range(3):
             coordinator.save(thread="t", agent="a", state=number)
         with other(path) as db:
-            db.execute("UPDATE event SET fields = ? WHERE number = 2", (text,))
+            first, second, third = (number for (number,) in db.execute("SELECT number FROM event ORDER BY number"))
+            db.execute("UPDATE event SET fields = ? WHERE number = ?", (text, second))
         events = coordinator.events()
-        first = next(events)
-        with pytest.raises(bp.Corrupted, match="event '2' is not what Batonpass writes") as damaged:
+        assert next(events).id == str(first)
+        with pytest.raises(bp.Corrupted, match=f"event '{second}' is not what Batonpass writes") as damaged:
             next(events)
-        assert [event.id for event in coordinator.events(after=damaged.value.after)] == ["3"]
-        assert first.id == "1"
+        assert [event.id for event in coordinator.events(after=damaged.value.after)] == [str(third)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from hashlib import sha1
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -34,6 +34,13 @@ _BAND, _AHEAD = 3 * 10**15, 10**15
 # As in sqlite/logs.py.
 _ROOM = 1 << 36
 Index = defaultdict[str, list[tuple[bytes, bytes]]]
+
+
+class _Passed(NamedTuple):
+    """An event's new position, and how many events of the file a reader who is there has read."""
+
+    position: bytes
+    passed: int
 
 
 class Embedded:
@@ -216,11 +223,11 @@ class Embedded:
             for name, front, batches, about in self._of("name, front, batches, about FROM consumer_group")
         ]
         wanted = {number for _, front, batches, _ in groups for number in [front, *_ends(batches)]}
-        positions, entries, before_all = dict[int, bytes](), list[Any](), b""
-        for number, position, told in self._told():
+        positions, entries, before_all = dict[int, _Passed](), list[Any](), b""
+        for count, (number, position, told) in enumerate(self._told(), 1):
             before_all = before_all or position.partition(b"-")[0] + b"-0"
             if number in wanted:
-                positions[number] = position
+                positions[number] = _Passed(position, count)
             entries.append((position, told))
             if len(entries) == PIECE:
                 yield Piece(0, "events", "stream", entries)
@@ -229,8 +236,8 @@ class Embedded:
         trimmed = next((up_to for (up_to,) in self._of("trimmed FROM event_trim")), 0)
         gone = (before_all or b"%d-0" % self._now) if trimmed else b"0-0"
         if trimmed:
-            yield Piece(0, "trimmed", "string", [b"%s %d" % (gone, trimmed)])
-        at = defaultdict(lambda: gone, positions)
+            yield Piece(0, "trimmed", "string", [b"%s 0" % gone])
+        at = defaultdict(lambda: _Passed(gone, 0), positions)
         for group in groups:
             yield from _group(*group, at)
 
@@ -246,12 +253,12 @@ class Embedded:
 
 
 def _group(
-    name: str, front: int, batches: Mapping[str, Sequence[int]], about: bytes, at: Mapping[int, bytes]
+    name: str, front: int, batches: Mapping[str, Sequence[int]], about: bytes, at: Mapping[int, _Passed]
 ) -> Iterator[Piece]:
     """A group of consumers: what it has taken, and what of that is not done yet."""
-    place: dict[str, Any] = {"front": at[front], "passed": front, "about": about}
+    place: dict[str, Any] = {"front": at[front].position, "passed": at[front].passed, "about": about}
     for batch, (first, last, until) in batches.items():
-        place[f"#{batch}"] = b"%s %s %d" % (at[first], at[last], until)
+        place[f"#{batch}"] = b"%s %s %d" % (at[first].position, at[last].position, until)
     yield from _pairs("groups", "hash", [(digest("group", name), name)])
     yield from _pairs(f"h:{digest('group', name)}", "hash", place.items())
 
