@@ -17,10 +17,11 @@ from batonpass.coordinator.calls.schedules import overdue
 from batonpass.coordinator.calls.waits import LIMITED, remedy
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
-from batonpass.coordinator.commands import Declared, ListJobs
+from batonpass.coordinator.commands import Declared, ListJobs, Threads, Timeline
 from batonpass.coordinator.live_workers import Taker, live_workers, queues_of, serving, takers
 from batonpass.coordinator.operations.jobs import POISON
 from batonpass.coordinator.rows import JobRow
+from batonpass.coordinator.store import Store
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .jobs import died
@@ -28,6 +29,8 @@ from .printing import cell
 
 # Where this many of the newest jobs wait is looked at. Declared agents are looked at in any case.
 _NEWEST = 500
+# How many threads are looked at.
+_THREADS = 20
 # How much newer than now a job may be, in ms: the nodes of a cluster have clocks of their own.
 _AHEAD = 5000
 # Why jobs wait that may start sooner than a time is over: for others of their limit, or of their thread.
@@ -74,6 +77,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
     yield from _versions(live_workers(load, queues))
     yield from _crashes(rows)
     yield from _keys(rows)
+    yield from _keys_of_threads(coordinator.store)
     yield from _jobs(load)
     yield from _held_back(rows)
     yield from _time(rows, load.now)
@@ -164,6 +168,20 @@ def _keys(rows: Sequence[JobRow]) -> Iterator[Finding]:
             why.append(str(error))
     if why:
         yield Finding("warn", "keys", f"{len(why)} of the {len(rows)} newest job(s) can't be read here: {why[0]}")
+
+
+def _keys_of_threads(store: Store) -> Iterator[Finding]:
+    """Some threads whose newest checkpoint can't be read with these keys. (`batonpass keys` looks at all.)"""
+    why: list[str] = []
+    names = store.call(Threads(_THREADS))
+    for name in names:
+        try:
+            for row in store.call(Timeline(name, 1)):
+                check_open(row.header, f"the newest checkpoint of thread {name!r}")
+        except BatonpassError as error:
+            why.append(str(error))
+    if why:
+        yield Finding("warn", "keys", f"{len(why)} of {len(names)} thread(s) can't be read here: {why[0]}")
 
 
 def _jobs(load: Load) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -24,21 +25,32 @@ def keys(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """List encryption and signing keys, and how much of what is stored needs each. Reads everything."""
+    """List encryption and signing keys, and how much of what is stored needs each. Reads everything.
+
+    Exit code 1: something needs another key than the one that is here by its name.
+    """
     with opened(store, namespace) as coordinator:
         found = coordinator.key_uses(progress=_progress if sys.stderr.isatty() else None)
     if sys.stderr.isatty():
         say("", err=True)
-    if key is None:
-        print_json([each.as_dict() for each in found]) if as_json else print_table(_HEADINGS, map(_row, found))
-        return
-    wanted = "" if key == "-" else key
-    uses = [each for each in found if each.key == wanted]
-    if not uses and wanted:  # a slip of the pen must not look like a key that may go
-        raise NotFound(f"there is no key {key!r}: this process does not have it, and nothing was stored with it")
+    if key is not None:
+        wanted = "" if key == "-" else key
+        found = [each for each in found if each.key == wanted]
+        if not found and wanted:  # a slip of the pen must not look like a key that may go
+            raise NotFound(f"there is no key {key!r}: this process does not have it, and nothing was stored with it")
     if as_json:
-        print_json([each.as_dict() for each in uses])
-        return
+        print_json([each.as_dict() for each in found])
+    elif key is None:
+        print_table(_HEADINGS, map(_row, found))
+    else:
+        _print_needed(found)
+    if others := [use.key for use in found if use.other]:
+        say(f"the key {others[0]!r} is another key here than the one that wrote: nothing opens with it", err=True)
+        raise typer.Exit(1)
+
+
+def _print_needed(uses: Sequence[KeyUse]) -> None:
+    """What needs one key."""
     rows = [row for use in uses for row in _named(use)]
     if rows:
         print_table(("WHAT", "NAME"), rows)
@@ -48,7 +60,7 @@ def keys(
 
 
 def _row(use: KeyUse) -> tuple[object, ...]:
-    here = "writes" if use.writes else "reads" if use.known else "missing"
+    here = "writes" if use.writes else "reads" if use.known else "another key" if use.other else "missing"
     lists = (use.jobs, use.threads, use.items, use.schedules, use.webhooks)
     return (use.key or "-", use.protection, here, *map(len, lists), use.events)
 

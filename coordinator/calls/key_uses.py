@@ -38,6 +38,7 @@ class _Found:
     """What needs each key: by kind, the names of what does, in order."""
 
     looked: Looked
+    mine: list[KeyName]
     uses: dict[KeyName, dict[str, dict[Any, None]]] = field(default_factory=dict[KeyName, dict[str, dict[Any, None]]])
     events: dict[KeyName, int] = field(default_factory=dict[KeyName, int])
     count: int = 0
@@ -45,15 +46,24 @@ class _Found:
     def add(self, kind: str, name: Any, keys: Iterable[KeyName | None]) -> None:
         """Something that needs these keys. (None is of what is empty.)"""
         for key in filter(None, set(keys)):
-            self.uses.setdefault(key, {}).setdefault(kind, {})[name] = None
+            self.uses.setdefault(self.told_apart(key), {}).setdefault(kind, {})[name] = None
         self.count += 1
         self.looked(self.count)
+
+    def told_apart(self, key: KeyName) -> KeyName:
+        """This process's key, if it may be that, one without a mark if this process has none of that name, else the
+        other key of that name."""
+        named = [each for each in self.mine if each[:2] == key[:2]]
+        if any(key.mark in (b"", each.mark) for each in named):
+            return named[0]
+        return key if named else key._replace(mark=b"")
 
 
 def uses(codec: Codec | None, looked: Looked | None) -> Call[list[KeyUse]]:
     """Of each key that something needs, and each that the codec has, what needs it. What changes meanwhile may be left
     out: it is stored with the key of those who write."""
-    found = _Found(looked or _nobody)
+    mine = (codec.names if codec else []) or [PLAIN]
+    found = _Found(looked or _nobody, mine)
     yield from _jobs(found)
     yield from _threads(found)
     yield from _items(found)
@@ -61,16 +71,17 @@ def uses(codec: Codec | None, looked: Looked | None) -> Call[list[KeyUse]]:
         if row.about:
             found.add("webhooks", row.name.removeprefix(WEBHOOK), [key_of(row.about)])
     yield from _events(found)
-    mine = (codec.names if codec else []) or [PLAIN]
     every = dict.fromkeys([*mine, *sorted(found.uses.keys() | found.events.keys())])
-    return [_use(key, found, mine) for key in every]
+    return [_use(key, found) for key in every]
 
 
-def _use(key: KeyName, found: _Found, mine: list[KeyName]) -> KeyUse:
-    protection, name = key
+def _use(key: KeyName, found: _Found) -> KeyUse:
+    protection, name, _ = key
     named = {kind: tuple(names) for kind, names in found.uses.get(key, {}).items()}
-    known, events = key in mine or not name, found.events.get(key, 0)
-    return KeyUse(key=name, protection=protection, known=known, writes=key == mine[0], events=events, **named)
+    known, writes = key in found.mine or not name, key == found.mine[0]
+    other = not known and any(each[:2] == key[:2] for each in found.mine)
+    events = found.events.get(key, 0)
+    return KeyUse(key=name, protection=protection, known=known, writes=writes, other=other, events=events, **named)
 
 
 def _jobs(found: _Found) -> Call[None]:
@@ -163,7 +174,8 @@ def _events(found: _Found) -> Call[None]:
             continue
         for row in rows:
             if key := key_in(row.fields.get("error", "")):
-                found.events[key] = found.events.get(key, 0) + 1
+                own = found.told_apart(key)
+                found.events[own] = found.events.get(own, 0) + 1
         after = rows[-1].position if rows else before
         if not rows or not is_short_of(newest, before, after):
             return

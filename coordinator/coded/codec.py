@@ -15,7 +15,7 @@ import hmac
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 from ...contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra
 
@@ -30,9 +30,17 @@ WITH_CODEC = (
     "BATONPASS_COMPRESS)"
 )
 _DEMANDED = "as this codec demands: Codec(plain=True) or BATONPASS_ACCEPT_PLAIN=1 would read it"
-KeyName: TypeAlias = tuple[str, str]
-"""A key: what it does ("encrypted" or "signed"; "plain" is of what has none), and its name."""
-PLAIN: KeyName = ("plain", "")
+
+
+class KeyName(NamedTuple):
+    """A key: what it does ("encrypted" or "signed"; "plain" is of what has none), its name, and its mark if known."""
+
+    protection: str
+    name: str
+    mark: bytes = b""
+
+
+PLAIN = KeyName("plain", "")
 _MARKED, _MARK_SIZE = 128, 4
 # Begins what stands in for unreadable bytes, followed by the reason. No stored format begins with it.
 UNREAD = b"\x00"
@@ -93,8 +101,7 @@ class Codec:
     @property
     def names(self) -> list[KeyName]:
         """Its keys, the one that writes first."""
-        verifying = [(_USES[b"s"][0], name) for name in self._verifying]
-        return [*[(_USES[self._kind][0], name) for name in self._keys], *verifying]
+        return [KeyName(_USES[kind][0], name, mark) for (kind, name), mark in self._marks.items()]
 
     @property
     def encrypts(self) -> bool:
@@ -220,8 +227,8 @@ def key_of(data: bytes) -> KeyName | None:
     """The key with which these bytes were stored. None if there are none."""
     if data[:1] != CODED or data[1:2] not in _USES:
         return PLAIN if data else None
-    kind, name, *_ = _begun(data)
-    return _USES[kind][0], name
+    kind, name, mark, _ = _begun(data)
+    return KeyName(_USES[kind][0], name, mark)
 
 
 _REASONS: dict[bytes, type[BatonpassError]] = {b"!": Corrupted, b"?": Unproven, b"k": MissingKey}

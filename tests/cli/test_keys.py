@@ -54,6 +54,25 @@ def test_a_mistyped_key_is_not_one_that_nothing_needs(run: CommandLine) -> None:
     assert run("keys", "odl").complaint.startswith("there is no key 'odl'")
 
 
+def test_another_key_by_the_name_of_one(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was said to be here, so who had put back a wrong one believed that all is well."""
+    monkeypatch.setenv("BATONPASS_ENCRYPT_KEYS", f"new:{b64encode(b'x' * 32).decode()}")
+    told = run("keys")
+    assert told.code == 1
+    assert [line.split()[:2] + line.split()[-7:-4] for line in told.out.splitlines()[1:]] == [
+        ["new", "encrypted", "writes", "0", "0"],
+        ["new", "encrypted", "key", "0", "1"],
+        ["old", "encrypted", "missing", "0", "1"],
+    ]
+    assert "another key" in told.out
+    assert "the key 'new' is another key here than the one that wrote" in told.err
+    one = run("keys", "new", "--json")
+    assert (one.code, [each["other"] for each in one.json]) == (1, [False, True])
+    assert run("keys", "old").code == 0
+    [text] = [each["text"] for each in run("doctor", "--json").json["findings"] if each["about"] == "keys"]
+    assert text.startswith("2 of 2 thread(s) can't be read here: ")
+
+
 def test_a_key_that_is_missing_here(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BATONPASS_ENCRYPT_KEYS")
     lines = [line.split()[:3] for line in run("keys").out.splitlines()[1:]]

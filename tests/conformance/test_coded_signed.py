@@ -76,7 +76,8 @@ def test_both_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATONPASS_SIGN_KEYS", "s:" + "c3Nzc3Nzc3Nzc3Nzc3Nzcw==")
     codec = codec_from_environment()
     assert codec is not None
-    assert (codec.names, codec.encrypts, codec.plain) == ([("encrypted", "e"), ("signed", "s")], True, False)
+    assert [key[:2] for key in codec.names] == [("encrypted", "e"), ("signed", "s")]
+    assert (codec.encrypts, codec.plain) == (True, False)
     monkeypatch.setenv("BATONPASS_SIGN_KEYS", "s:c3M=")
     with pytest.raises(bp.BadSetup, match="or BATONPASS_SIGN_KEYS: the key 's' has 2 bytes"):
         codec_from_environment()

@@ -68,6 +68,21 @@ def test_who_has_no_key_sees_the_same(bench: Bench) -> None:
             assert (found["old"].known, found["old"].writes, found["old"].jobs) == (False, False, held["jobs"])
 
 
+@pytest.mark.parametrize("use", ["encrypt", "sign"])
+def test_another_key_of_the_same_name_is_not_here(bench: Bench, use: str) -> None:
+    """It looked as if this process could read what it can't."""
+    ours, theirs = {"k": b"o" * 32}, {"k": b"x" * 32}
+    with coded(bench, **{use: ours}) as mine, coded(bench, **{use: theirs}) as others:
+        held = _one_of_each(mine, "first")
+        others.run(others.face().save(thread="second", agent="write", state={}))
+        own, other = others.run(others.face().key_uses())
+        assert (own.key, own.known, own.writes, own.other, own.threads) == ("k", True, True, False, ("second",))
+        assert (other.key, other.known, other.writes, other.other) == ("k", False, False, True)
+        assert {kind: named for kind in _KINDS if (named := getattr(other, kind))} == held
+    _, both = bench.run(bench.face().key_uses())
+    assert (both.known, both.other, len(both.threads)) == (False, False, 2)
+
+
 def test_what_is_plain_has_no_name(bench: Bench) -> None:
     held = _one_of_each(bench, "first")
     [use] = bench.run(bench.face().key_uses())
