@@ -24,7 +24,7 @@ from ..snapshots import Opened, draft, open_row, saved, with_whole_state
 from . import Call, jobs
 from .again import as_drafted, kept
 from .freeing import Freeing
-from .inputs import identifier, known, mapping, milliseconds, text
+from .inputs import bounded, identifier, known, mapping, milliseconds, text
 
 # How often changes are applied anew to a thread to which others save at the same time.
 _TRIES = 20
@@ -55,7 +55,7 @@ def snapshot(
     if state is not None and (changes or append):
         raise BadSetup("give the whole state=, or what is new in it (changes=, append=), not both")
     return Snapshot(
-        step=text(step, "step"),
+        step=bounded(step, "step"),
         state=state,
         framework=framework,
         changes=_NOTHING if changes is None else mapping(changes, "changes"),
@@ -74,9 +74,9 @@ def save_and_free(bases: Bases, freeing: Freeing, place: Place, snapshot: Snapsh
 
 def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     """Commit a checkpoint at the thread's tip."""
-    if not text(place.thread, "thread"):
+    if not bounded(place.thread, "thread"):
         raise BadSetup("save needs a thread: any name that groups the checkpoints that belong together")
-    text(place.agent, "agent")
+    bounded(place.agent, "agent")
     parent = checked(place.parent) if place.parent else ""
     if snapshot.state is not None or (snapshot.changes is _NOTHING and snapshot.append is _NOTHING):
         return (yield from _save(bases, place, snapshot, bases.get(place.thread), parent))

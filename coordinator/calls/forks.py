@@ -26,7 +26,7 @@ from . import Call, jobs
 from .checkpoints import as_payload
 from .edits import Edit
 from .idle import only_idle
-from .inputs import known, text
+from .inputs import bounded, known, text
 from .sources import drafts, placed, save, save_one, source_of
 from .travel import resolve
 
@@ -167,7 +167,7 @@ def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]
 def new_name(thread: str) -> str:
     if not thread:
         raise BadSetup("a thread needs a unique name")
-    return text(thread, "thread")
+    return bounded(thread, "thread")
 
 
 def _keyed(checkpoint_id: str, thread: str, key: str) -> str:

@@ -17,6 +17,8 @@ from ...contracts.errors import BadSetup
 
 # A hundred years. Longer durations are mistakes, and would overflow a store's clock.
 _LONGEST = 100 * 366 * 86_400.0
+# Characters of a name. It is stored with each job, event and checkpoint that it is about, and may come from a stranger.
+LONGEST_NAME = 1024
 MOST_HEADERS = 8192  # characters: as many as a baggage header may have
 # In exact steps, because floats would round the last moment of the year 9999 up to one that can't be read again.
 _MS, _EPOCH = timedelta(milliseconds=1), datetime.fromtimestamp(0, UTC)
@@ -36,6 +38,13 @@ def text(value: str, what: str) -> str:
             value.encode()
     except UnicodeEncodeError:
         raise BadSetup(f"the {what} {value!r} is not Unicode text: it holds half of a character") from None
+    return value
+
+
+def bounded(value: str, what: str) -> str:
+    """A name from a caller by which something is stored. (Longer ones were stored before, so `text` reads any.)"""
+    if len(text(value, what)) > LONGEST_NAME:
+        raise BadSetup(f"the {what} {value[:20]!r}... has {len(value):,} characters: a name may have {LONGEST_NAME:,}")
     return value
 
 

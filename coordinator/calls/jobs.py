@@ -40,7 +40,7 @@ from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
 from .descriptions import listed, result_of, whole
-from .inputs import count, fitting, headers, identifier, instant, known, milliseconds, name_wanted, span, text
+from .inputs import bounded, count, fitting, headers, identifier, instant, known, milliseconds, name_wanted, span, text
 from .pauses import marked, pauses, told_of
 
 _PAGE = 200
@@ -100,9 +100,9 @@ def submit(
 def names(options: SubmitOptions) -> tuple[str | None, str | None]:
     """A job's key and thread."""
     key, thread = options.get("key"), options.get("thread")
-    if thread is not None and not text(thread, "thread"):
+    if thread is not None and not bounded(thread, "thread"):
         raise BadSetup("thread='' names no thread: give a name, or None for a thread of the job's own")
-    if key is not None and not text(key, "key"):
+    if key is not None and not bounded(key, "key"):
         raise BadSetup("key='' is the same for every job: give each its own key, or None")
     if key is None and options.get("key_ttl") is not None:
         raise BadSetup("key_ttl= says how long a key is known, and key= is missing")

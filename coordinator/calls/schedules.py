@@ -39,7 +39,7 @@ from ..items import RESTING_SCHEDULES, SCHEDULES, ItemChange, ItemName, ItemNews
 from ..rows import JobRow
 from ..snapshots import from_ms
 from . import Call, jobs
-from .inputs import text
+from .inputs import bounded, text
 
 R = TypeVar("R")
 # A time that passed longer ago than this (ms) was missed: no worker was up. For as long, a worker leaves schedules
@@ -97,7 +97,7 @@ def put(
     If an identical one exists, nothing happens. A schedule counts from when it was written, so a program that makes its
     schedules whenever it starts would otherwise lose the times that were missed while it was down.
     """
-    if not text(name, "name"):
+    if not bounded(name, "name"):
         raise BadSetup("a schedule needs a name")
     if catch_up not in get_args(CatchUp):
         raise BadSetup(f"catch_up={catch_up!r}, but it must be {' or '.join(get_args(CatchUp))}")

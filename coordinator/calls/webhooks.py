@@ -21,7 +21,7 @@ from ..urls import address_without_secrets, without_quotes, without_secrets
 from . import Call
 from .events import which
 from .groups import WEBHOOK, is_now
-from .inputs import text
+from .inputs import bounded, text
 
 _SECRET = "whsec_"
 _SECRET_BYTES = range(24, 65)  # from the Standard Webhooks specification
@@ -60,7 +60,7 @@ def add(
     if secret:
         secret = _checked_secret(secret)
     kinds = which(types, None, None).types
-    made = Webhook(text(name, "name"), _checked_url(url, plain_http), kinds, secret or "")
+    made = Webhook(bounded(name, "name"), _checked_url(url, plain_http), kinds, secret or "")
     now = is_now(start, "webhook")
     if not secret:
         rows: list[GroupRow] = yield ListGroups()

@@ -14,7 +14,7 @@ from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup, ContractViolation, Unanswered
 from ...contracts.inbox import MISSING, AskTerms
 from ...coordinator.calls.inbox import plain_answer
-from ...coordinator.calls.inputs import milliseconds, text
+from ...coordinator.calls.inputs import bounded, milliseconds
 from ..session import LeaseSession
 from .counted import apart, counted, is_counted
 from .effects import Act, Commit, Record
@@ -112,7 +112,7 @@ def check_answered(agent: Agent[Any], session: LeaseSession) -> None:
 
 
 def _name(assignee: str) -> str:
-    if "\n" in text(assignee, "assignee"):
+    if "\n" in bounded(assignee, "assignee"):
         raise BadSetup(f"the assignee {assignee!r} has more than one line")
     return assignee
 

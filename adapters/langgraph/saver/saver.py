@@ -24,7 +24,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from ....contracts.duration import Duration
 from ....contracts.errors import BadSetup
 from ....coordinator.calls import Call, adrive, drive
-from ....coordinator.calls.inputs import milliseconds, text
+from ....coordinator.calls.inputs import bounded, milliseconds, text
 from ....coordinator.coded.codec import Codec
 from ....coordinator.coded.environment import store_at
 from ....coordinator.parts.recent import Spot
@@ -199,6 +199,7 @@ class BatonpassSaver(SaverBase):
         new_versions: ChannelVersions,
         flight: _Flight,
     ) -> Call[None]:
+        bounded(spot[0], "thread_id")
         return self._shared.put(
             self._current_wrapper,
             spot,

@@ -24,7 +24,7 @@ from ....contracts.errors import BadSetup, Corrupted
 from ....contracts.understood import understood
 from ....coordinator.blobs import open_blob, seal_blob
 from ....coordinator.calls import Call, items
-from ....coordinator.calls.inputs import milliseconds, text
+from ....coordinator.calls.inputs import bounded, milliseconds, text
 from ....coordinator.coded.codec import MissingKey, Unproven
 from ....coordinator.items import OURS, ItemChange, ItemName, ItemRow
 from .filters import check_conditions, check_filter, common_prefix, meets, passes
@@ -165,7 +165,10 @@ def _check(op: object) -> None:
         for condition in op.match_conditions or ():
             _labels(condition.path)
     elif isinstance(op, GetOp | PutOp):
-        _name(op.namespace, op.key)
+        name = _name(op.namespace, op.key)
+        if isinstance(op, PutOp) and op.value is not None:
+            for each in (*name.labels, name.key):
+                bounded(each, "namespace label" if each in name.labels else "key")
     else:
         raise BadSetup(f"a {type(op).__name__} is not an operation of a store")
 
