@@ -88,7 +88,7 @@ class Codec:
             raise BadSetup("encrypt= and sign= are keys by name: {'2026-11': the key's bytes}")
         self._kind = b"e" if encrypt else b"s" if sign else b"c"
         self._keys = _checked(dict(keys), (16, 32) if encrypt else None)
-        self._current = next(iter(self._keys), "")
+        self._current = _writing(next(iter(self._keys), ""))
         self._verifying = _checked(dict(verifying), None)
         self._ciphers = {name: _cipher(key) for name, key in self._keys.items()} if encrypt else {}
         self._zstd = _zstd() if compress else None
@@ -288,6 +288,16 @@ def _checked(keys: dict[str, bytes], sizes: tuple[int, ...] | None) -> dict[str,
             wanted = "16 or 32" if sizes else "at least 16"
             raise BadSetup(f"the key {name!r} has {len(key)} bytes: it must have {wanted}")
     return keys
+
+
+def _writing(name: str) -> str:
+    """The name of the key that writes. What was written by another one before is still read."""
+    if "," in name or name != name.strip():
+        raise BadSetup(
+            f"the key name {name!r} can't be given in the environment, so the command line could not read what it "
+            "writes: put a key first that has no comma in its name, and no space around it"
+        )
+    return name
 
 
 def _cipher(key: bytes) -> Any:

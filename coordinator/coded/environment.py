@@ -53,7 +53,7 @@ def _keys(variable: str) -> dict[str, bytes]:
     keys: dict[str, bytes] = {}
     items = [item.strip() for item in os.environ.get(variable, "").split(",")]
     for number, item in enumerate(filter(None, items), 1):
-        name, colon, encoded = item.partition(":")
+        name, colon, encoded = item.rpartition(":")
         name = name.strip()
         if not colon:  # it may be a key, so it is not shown
             raise BadSetup(f"{variable}: key {number} has no name: write name:base64,name:base64")
