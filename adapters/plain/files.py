@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -226,16 +227,25 @@ def _damaged(key: str, number: int) -> CheckpointSummary:
 
 
 def _make(folder: Path) -> None:
+    """Make a thread's folder, and the one of all. New ones are private; in one that others may read they may go on."""
     if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.parent.is_dir():
+            folder.parent.parent.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=_mode(folder.parent), exist_ok=True)
         _sync(folder.parent)
+
+
+def _mode(folder: Path) -> int:
+    """What a folder's mode allows."""
+    return stat.S_IMODE(folder.stat().st_mode) & 0o777
 
 
 def _write(path: Path, text: str) -> bool:
     """Make a file. False if there is one of that name."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
-        with open(part, "x", encoding="utf-8") as file:
+        with open(part, "x", encoding="utf-8", opener=partial(os.open, mode=_mode(path.parent) & 0o666)) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
