@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Json
+from .options import Json, url_from
 from .printing import print_json, say
 from .repartition import Progress
 
@@ -18,7 +18,14 @@ _STAYS = "FROM can be used again. What is in TO stays there: start no worker the
 
 def move(
     source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace to move: sqlite:///desk.db")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The new namespace: redis://host:6379?namespace=desk")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TO",
+            callback=url_from,
+            help="The new namespace: redis://host:6379?namespace=desk, or @FILE to read the URL from a file",
+        ),
+    ],
     cancel: Annotated[bool, typer.Option("--cancel", help="Undo the move: FROM is in use again")] = False,
     as_json: Json = False,
 ) -> None:

@@ -41,6 +41,16 @@ def _named(context: typer.Context, url: str) -> str:
     return url
 
 
+def url_from(given: str) -> str:
+    """A URL, or what is in the file that @FILE names: others on the machine see the arguments of a process."""
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetup(f"the URL can't be read: {error}") from None
+
+
 Store = Annotated[
     str,
     typer.Option(

@@ -11,7 +11,7 @@ import typer
 
 from batonpass.contracts.errors import BadSetup
 
-from .options import Json
+from .options import Json, url_from
 from .printing import print_json, say, say_over
 
 # Keys, or rows, between two lines of progress.
@@ -19,9 +19,21 @@ _PACE = 500
 
 
 def repartition(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace to move: redis://host:6379?namespace=a")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FROM",
+            callback=url_from,
+            help="The namespace to move: redis://host:6379?namespace=a, or @FILE to read the URL from a file",
+        ),
+    ],
     target: Annotated[
-        str, typer.Argument(metavar="TO", help="The new namespace: redis+cluster://host:7000?namespace=b&partitions=64")
+        str,
+        typer.Argument(
+            metavar="TO",
+            callback=url_from,
+            help="The new namespace: redis+cluster://host:7000?namespace=b&partitions=64, or @FILE",
+        ),
     ],
     cancel: Annotated[bool, typer.Option("--cancel", help="Undo an interrupted move: FROM stays in use")] = False,
     drop_old: Annotated[
