@@ -51,9 +51,12 @@ class Event(Listed):
     """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread, the
     schedule or the agent) and `time`.
 
+    `id` is unique within a namespace only, and `source` is the store's URL as its reader writes it. `cloud_event()` has
+    ids by which the events of several namespaces can be told apart.
+
     `cursor` is the opaque position after this event: pass it as `after=` to continue from here. `data` depends on the
-    type: agent, hop, worker, token, checkpoint, error ... (Times in it are ms since 1970.) All types start with
-    "batonpass.":
+    type: agent, hop, worker, token, checkpoint, error ... (docs/running.md has a table; times in it are ms since 1970.)
+    All types start with "batonpass.":
 
     - while a job lives: job.submitted, .started, .handed_off, .suspended (it asks), .answered, .escalated, .unanswered,
       .sleeping, .fanned_out, .joined, .retrying, .released, .limited, .crashed, .redriven, .deleted

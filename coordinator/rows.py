@@ -262,7 +262,8 @@ class PlaceRow:
     writes: Sequence[Write] = ()
 
 
-# Numbers that events of one ms may have: more than a store without a server can write in it.
+# Numbers that events of one ms may have: more than a store without a server can write in it. (They are places in
+# queues, too, and stay below BEHIND until the year 2112.)
 EVENTS_PER_MS = 1000
 # The fields that every event has. The others are its data.
 EVENT_ATTRIBUTES = frozenset({"type", "subject", "time"})
