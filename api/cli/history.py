@@ -110,7 +110,7 @@ def _row(c: CheckpointSummary) -> tuple[Any, ...]:
 
 
 def events(
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more, also after the end of --job")] = False,
     job: Annotated[str | None, typer.Option(help="Only events of this job")] = None,
     thread: Annotated[str | None, typer.Option(help="Only events of this thread and the jobs on it")] = None,
     agent: Annotated[str | None, typer.Option(help="Only events of this agent")] = None,

@@ -68,7 +68,7 @@ def failure(error: Exception, url: str, needed: str = _ACL) -> BatonpassError:
         told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
         return Denied(f"{url} refused the login: {told}")
     if isinstance(error, exceptions.NoPermissionError) or in_script(text):
-        return Denied(lacks(url, text, needed))
+        return Denied(lacks(url, text, f"{needed}; `redis-cli ACL LOG` names which"))
     if isinstance(error, exceptions.MovedError):
         return BadSetup(f"{url} is one node of a cluster: write redis+cluster:// instead of redis://")
     if "CERTIFICATE_VERIFY_FAILED" in text:
@@ -88,7 +88,7 @@ def failure(error: Exception, url: str, needed: str = _ACL) -> BatonpassError:
     if isinstance(error, exceptions.ReadOnlyError) or text.startswith("READONLY"):
         return Overloaded(f"{url} can't write now: {_REPLICA}")
     if text.startswith(("BUSY", "LOADING")):
-        return Overloaded(f"{url} can't write now: {text}")
+        return Overloaded(f"{url} can't answer now: {text}")
     if "WAIT cannot be used with replica" in text:
         return Unreachable(f"{url} became a replica before others had the write, which may be lost: repeat the call")
     return Unreachable(f"{url} answered with an error: {text}")
