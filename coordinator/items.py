@@ -102,10 +102,12 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """Items in order, where the next page starts ("" if there is none), and the store's time."""
+    """Items in order, where the next page starts ("" if there is none), how many that has yet to pass over, and the
+    store's time."""
 
     rows: list[ItemRow] = field(default_factory=list[ItemRow])
     start: str = ""
+    skip: int = 0
     now: int = field(default=0, compare=False)
 
 

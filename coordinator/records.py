@@ -165,8 +165,9 @@ class Records(Protocol):
         """Delete an item, if it exists."""
         ...
 
-    def items(self, start: str, end: str, limit: int) -> list[ItemRow]:
-        """Unexpired items in the order of their paths, from path `start` up to (not including) `end`."""
+    def items(self, start: str, end: str, limit: int, skip: int = 0) -> list[ItemRow]:
+        """Unexpired items in the order of their paths, from path `start` up to (not including) `end`, but for the first
+        `skip`."""
         ...
 
     def log_length(self, log: str) -> int: ...

@@ -57,7 +57,7 @@ SAMPLES: list[c.Command[Any]] = [
     ),
     c.ReadItems(ITEMS),
     c.RefreshItems(ITEMS),
-    c.ListItems((USER,), USER, 5, True),
+    c.ListItems((USER,), USER, 5, True, 3),
     c.ListSpaces((USER,), USER, 5),
     c.Record(FENCE, {USER: b"1", "b": b"2"}),
     c.HandOff(FENCE, TARGET, LAST),

@@ -14,6 +14,7 @@ from . import Call
 # How many items a page has, and how many are read or written at once.
 PAGE = 100
 _MOST = 500
+_FAR = 2**53  # more than there are, and a number in each store
 
 
 def write(changes: Iterable[ItemChange]) -> Call[None]:
@@ -40,10 +41,14 @@ def refresh(rows: Iterable[ItemRow]) -> Call[None]:
             yield RefreshItems(tuple(names[at : at + _MOST]))
 
 
-def page(prefix: tuple[str, ...], start: str, limit: int, *, indexed: bool) -> Call[ItemPage]:
-    """The next items under some labels."""
-    found: ItemPage = yield ListItems(prefix, start, min(limit, PAGE), indexed)
-    return replace(found, rows=[row for row in found.rows if row.name.labels[0] not in OURS])
+def page(prefix: tuple[str, ...], start: str, limit: int, *, indexed: bool = False, skip: int = 0) -> Call[ItemPage]:
+    """The next items under some labels. It passes over `skip` of them without decoding them."""
+    if prefix:
+        under: ItemPage = yield ListItems(prefix, start, min(limit, PAGE), indexed, min(skip, _FAR))
+        return under
+    found: ItemPage = yield ListItems(prefix, start, min(limit + skip, PAGE), indexed)
+    rows = [row for row in found.rows if row.name.labels[0] not in OURS]  # none of which counts as skipped
+    return replace(found, rows=rows[skip:], skip=max(skip - len(rows), 0) if found.start else 0)
 
 
 def spaces(prefix: tuple[str, ...]) -> Call[list[tuple[str, ...]]]:

@@ -37,12 +37,14 @@ class RefreshItems(Command[None]):
 @dataclass(frozen=True, slots=True)
 class ListItems(Command[ItemPage]):
     """Items whose labels begin with `prefix`, from where the last page ended. A page may have fewer than `limit` (100
-    at most), even none, though more follow. `indexed`: with what searches look at."""
+    at most), even none, though more follow. `indexed`: with what searches look at. `skip`: how many to pass over first
+    without reading them."""
 
     prefix: tuple[str, ...] = ()
     start: str = ""
     limit: int = 100
     indexed: bool = False
+    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)

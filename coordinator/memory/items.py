@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from itertools import islice
 
 from ..items import ItemName, ItemRow, name_from
 from .places import MemoryPlaces
@@ -28,15 +29,10 @@ class MemoryItems(MemoryPlaces):
         if self._items.pop(name, None):
             del self._paths[bisect_left(self._paths, name.path)]
 
-    def items(self, start: str, end: str, limit: int) -> list[ItemRow]:
-        found: list[ItemRow] = []
-        for at in range(bisect_left(self._paths, start), bisect_left(self._paths, end)):
-            row = self._items[name_from(self._paths[at])]
-            if row.lives(self.now):
-                found.append(row)
-            if len(found) == limit:
-                break
-        return found
+    def items(self, start: str, end: str, limit: int, skip: int = 0) -> list[ItemRow]:
+        places = range(bisect_left(self._paths, start), bisect_left(self._paths, end))
+        rows = (self._items[name_from(self._paths[at])] for at in places)
+        return list(islice((row for row in rows if row.lives(self.now)), skip, skip + limit))
 
     def expired_items(self, limit: int) -> list[ItemName]:
         due = [row for row in self._items.values() if not row.lives(self.now)]

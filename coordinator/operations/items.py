@@ -44,10 +44,12 @@ def read(records: Records, command: ReadItems) -> list[ItemRow | None]:
 def page(records: Records, command: ListItems) -> ItemPage:
     """Items in order."""
     path = space_path(command.prefix)
-    rows = records.items(max(path, command.start), path + BEYOND, command.limit)
+    rows = records.items(max(path, command.start), path + BEYOND, command.limit, command.skip)
     more = rows[-1].name.path + BEHIND if len(rows) == command.limit else ""
     return ItemPage(
-        rows if command.indexed else [replace(row, index=b"") if row.index else row for row in rows], more, records.now
+        rows if command.indexed else [replace(row, index=b"") if row.index else row for row in rows],
+        more,
+        now=records.now,
     )
 
 

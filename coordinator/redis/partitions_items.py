@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from ...contracts.names import home
@@ -11,6 +12,8 @@ from ..items import BEHIND, ItemName, ItemPage, ItemRow, SpacePage, space_path
 from .partitions_plan import Plan, good
 
 T = TypeVar("T")
+
+_MOST = 100  # items in a page
 
 
 def write(command: c.WriteItems, count: int) -> Plan[None]:
@@ -42,12 +45,19 @@ def read(command: c.ReadItems, count: int) -> Plan[list[ItemRow | None]]:
 
 
 def page(command: c.ListItems, count: int) -> Plan[ItemPage]:
-    """A page from the partition of the first label, or without one, from all partitions."""
-    pages: list[ItemPage] = good((yield [(at, command) for at in _places(command.prefix, count)]))
+    """A page from the partition of the first label, or without one, from all partitions: only their pages together
+    show what is to be skipped."""
+    places = _places(command.prefix, count)
+    skip, limit = command.skip, min(command.skip + command.limit, _MOST)
+    asked = command if len(places) == 1 else replace(command, limit=limit, skip=0)
+    pages: list[ItemPage] = good((yield [(at, asked) for at in places]))
+    if len(pages) == 1:
+        return pages[0]
     rows = sorted((row for page in pages for row in page.rows), key=lambda row: row.name.path)
-    cut, start = _cut(rows, lambda row: row.name.path, [page.start for page in pages], command.limit)
-    start = start or (cut[-1].name.path + BEHIND if len(cut) == command.limit else "")
-    return ItemPage(cut, start, max(page.now for page in pages))
+    cut, start = _cut(rows, lambda row: row.name.path, [page.start for page in pages], limit)
+    start = start or (cut[-1].name.path + BEHIND if len(cut) == limit else "")
+    left = max(skip - len(cut), 0) if start else 0
+    return ItemPage(cut[skip:], start, left, max(page.now for page in pages))
 
 
 def spaces(command: c.ListSpaces, count: int) -> Plan[SpacePage]:

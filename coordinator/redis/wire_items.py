@@ -39,7 +39,7 @@ def refresh_args(m: c.RefreshItems) -> list[Arg]:
 def page_args(m: c.ListItems) -> list[Arg]:
     """As list_items.lua takes it."""
     path = space_path(m.prefix)
-    return [max(path, m.start), path + BEYOND, m.limit, int(m.indexed)]
+    return [max(path, m.start), path + BEYOND, m.limit, int(m.indexed), m.skip]
 
 
 def space_args(m: c.ListSpaces) -> list[Arg]:
@@ -63,9 +63,9 @@ def read_answer(m: c.ReadItems, reply: list[Any]) -> list[ItemRow | None]:
 
 def page_answer(_: object, reply: list[Any]) -> ItemPage:
     """A page of items."""
-    ended, now, *rows = reply
+    ended, now, skip, *rows = reply
     found = [_row(name_from(read_text(path)), parts) for path, *parts in rows]
-    return ItemPage(found, read_text(ended) + BEHIND if ended else "", int(now))
+    return ItemPage(found, read_text(ended) + BEHIND if ended else "", int(skip), int(now))
 
 
 def space_answer(_: object, reply: list[Any]) -> SpacePage:

@@ -37,9 +37,10 @@ class SqliteItems(SqlitePlaces):
         where = (self._namespace, name.path.encode())
         self._db.execute("DELETE FROM item WHERE namespace = ? AND path = ?", where)
 
-    def items(self, start: str, end: str, limit: int) -> list[ItemRow]:
-        where = "AND i.path >= ? AND i.path < ? AND NOT (r.expires > 0 AND r.expires <= ?) ORDER BY i.path LIMIT ?"
-        return self._items_where(where, start.encode(), end.encode(), self.now, limit)
+    def items(self, start: str, end: str, limit: int, skip: int = 0) -> list[ItemRow]:
+        living = "AND i.path >= ? AND i.path < ? AND NOT (r.expires > 0 AND r.expires <= ?) "
+        where = f"{living} ORDER BY i.path LIMIT ? OFFSET ?"
+        return self._items_where(where, start.encode(), end.encode(), self.now, limit, skip)
 
     def expired_items(self, limit: int) -> list[ItemName]:
         due = "AND i.expires > 0 AND i.expires <= ? ORDER BY i.expires, i.path LIMIT ?"

@@ -33,6 +33,29 @@ def test_pages(items: Items, prefix: tuple[str, ...], limit: int) -> None:
     assert items.spaces(*prefix, limit=limit) == sorted({one.labels for one in there})
 
 
+@pytest.mark.parametrize("skip", [1, 4, 19, 200])
+@pytest.mark.parametrize("prefix", [(), ("users",), ("users", "u3")])
+def test_what_a_page_passes_over(items: Items, prefix: tuple[str, ...], skip: int) -> None:
+    there = sorted(one for one in TREE if one.labels[: len(prefix)] == prefix)
+    assert items.names(*prefix, limit=3, skip=skip) == there[skip:]
+    first = items.bench.do(c.ListItems(prefix, "", 3))
+    assert (
+        items.bench.do(c.ListItems(prefix, first.start, 3, skip=skip)).rows
+        == items.bench.do(c.ListItems(prefix, "", 3, skip=3 + skip)).rows
+    )
+
+
+@pytest.mark.parametrize("prefix", [(), ("a",)])
+def test_a_page_passes_over_many(bench: Bench, prefix: tuple[str, ...]) -> None:
+    """In several steps on Redis."""
+    items = Items(bench)
+    many = [name("a", key=f"{number:04}") for number in range(1300)]
+    for at in range(0, 1300, 500):
+        items.put(*many[at : at + 500])
+    assert items.names(*prefix, skip=1190) == many[1190:]
+    assert items.names(*prefix, skip=1300) == items.names(*prefix, skip=2**53) == []
+
+
 def test_a_list_goes_on_after_what_was_deleted_and_added(items: Items) -> None:
     page = items.bench.do(c.ListItems(("users",), "", 4))
     items.delete(*(row.name for row in page.rows), *[name("users", "u0", "notes", key="b")])

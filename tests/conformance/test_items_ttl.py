@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from batonpass.coordinator import commands as c
 from tests.harness.bench import MINUTE, Bench
 from tests.harness.items import Items, name
@@ -18,6 +20,16 @@ def test_an_expired_item_is_not_seen(bench: Bench) -> None:
     bench.clock.advance(1)
     assert items.row(name("a")) is None
     assert (items.names(), items.spaces()) == ([name("a", "b")], [("a", "b")])
+
+
+@pytest.mark.parametrize("prefix", [(), ("a",)])
+def test_an_expired_item_is_not_among_what_a_page_passes_over(bench: Bench, prefix: tuple[str, ...]) -> None:
+    items = Items(bench)
+    some = [name("a", key=f"{number}") for number in range(8)]
+    items.put(*some[::2], ttl=MINUTE)
+    items.put(*some[1::2])
+    bench.clock.advance(MINUTE)
+    assert items.names(*prefix, skip=2, limit=1) == some[5::2]
 
 
 def test_reap_frees_it(bench: Bench) -> None:

@@ -34,21 +34,22 @@ class Items:
         [found] = self.bench.do(c.ReadItems((item,)))
         return found
 
-    def pages(self, *prefix: str, limit: int = 100, indexed: bool = False) -> list[list[ItemRow]]:
-        """All items under labels, page by page."""
+    def pages(self, *prefix: str, limit: int = 100, indexed: bool = False, skip: int = 0) -> list[list[ItemRow]]:
+        """All items under labels, but for the first `skip`, page by page."""
         found: list[list[ItemRow]] = []
         start = ""
         while start or not found:
-            page = self.bench.do(c.ListItems(prefix, start, limit, indexed))
+            page = self.bench.do(c.ListItems(prefix, start, limit, indexed, skip))
             assert len(page.rows) <= limit
             assert page.start > start or not page.start
+            assert page.skip <= (skip if page.start and not page.rows else 0)
             found.append(page.rows)
-            start = page.start
+            start, skip = page.start, page.skip
         return found
 
-    def names(self, *prefix: str, limit: int = 100) -> list[ItemName]:
-        """The names of all items under labels, in order."""
-        return [row.name for page in self.pages(*prefix, limit=limit) for row in page]
+    def names(self, *prefix: str, limit: int = 100, skip: int = 0) -> list[ItemName]:
+        """The names of all items under labels, but for the first `skip`, in order."""
+        return [row.name for page in self.pages(*prefix, limit=limit, skip=skip) for row in page]
 
     def spaces(self, *prefix: str, limit: int = 500) -> list[tuple[str, ...]]:
         """All labels with items."""

@@ -48,7 +48,7 @@ _FILTERS = st.none() | st.fixed_dictionaries(
 _CONDITIONS = st.builds(
     MatchCondition, match_type=st.sampled_from(["prefix", "suffix"]), path=st.lists(_LABELS, max_size=2).map(tuple)
 )
-_PAGES = {"limit": st.sampled_from([0, 1, 2, 5, 1000]), "offset": st.integers(0, 3)}
+_PAGES = {"limit": st.sampled_from([0, 1, 2, 5, 1000]), "offset": st.integers(0, 12)}
 
 
 def _put(namespace: Any, key: Any, value: Any) -> PutOp:

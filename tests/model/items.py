@@ -41,7 +41,8 @@ def refresh_items(world: World, pick: Picks) -> None:
 def look_at_items(world: World, pick: Picks) -> None:
     which, prefix, limit = pick.below(3), _labels(pick, 0), pick.below(3) + 1
     names, indexed, following = _names(pick), bool(pick.below(2)), pick.below(2)
-    pages: list[c.Command[Any]] = [c.ListItems(prefix, "", limit, indexed), c.ListSpaces(prefix, "", limit)]
+    items = c.ListItems(prefix, "", limit, indexed, skip=pick.below(3))
+    pages: list[c.Command[Any]] = [items, c.ListSpaces(prefix, "", limit)]
     answer = world.ask([c.ReadItems(names), *pages][which])
     if which and following and answer.start:
         world.ask((c.ListItems if which == 1 else c.ListSpaces)(prefix, answer.start, limit))

@@ -93,9 +93,11 @@ class Operations:
 
     def _searched(self, op: SearchOp, queries: Mapping[str, list[float]]) -> Call[list[SearchItem]]:
         query = queries.get(op.query or "")
-        first, end = max(op.offset, 0), max(op.offset, 0) + max(op.limit, 0)
-        hits = (yield from self._ranked(op, query, end)) if query is not None else (yield from _ordered(op, end))
-        hits = hits[first:end]
+        first, count = max(op.offset, 0), max(op.limit, 0)
+        if query is None:
+            hits = yield from _ordered(op, first, count)
+        else:
+            hits = (yield from self._ranked(op, query, first + count))[first : first + count]
         self._read += [hit.row for hit in hits] if op.refresh_ttl else []
         return [
             SearchItem(hit.row.name.labels, hit.row.name.key, hit.value, **_times(hit.row), score=hit.score)
@@ -200,17 +202,24 @@ def _listed(op: ListNamespacesOp) -> Call[list[tuple[str, ...]]]:
     return found[max(op.offset, 0) : max(op.offset, 0) + max(op.limit, 0)]
 
 
-def _ordered(op: SearchOp, end: int) -> Call[list[_Hit]]:
-    """In the order of labels and keys."""
-    found, start = list[_Hit](), ""
-    while len(found) < end:
-        wanted = items.PAGE if op.filter else end - len(found)
-        page = yield from items.page(tuple(op.namespace_prefix), start, wanted, indexed=False)
-        found += _passing(page.rows, op)
+def _ordered(op: SearchOp, first: int, count: int) -> Call[list[_Hit]]:
+    """In the order of labels and keys. With a filter, rows have to be decoded to be skipped. Without one, what can't be
+    read is skipped like the others: then pages may share items, but none is missing from all."""
+    found, start, skip = list[_Hit](), "", first
+    while len(found) < count:
+        wanted, past = (items.PAGE, 0) if op.filter else (count - len(found), skip)
+        page = yield from items.page(tuple(op.namespace_prefix), start, wanted, skip=past)
+        hits = list(_passing(page.rows, op))
+        if op.filter:
+            found += hits[skip:]
+            skip = max(skip - len(hits), 0)
+        else:
+            found += hits
+            skip = page.skip
         if not page.start:
             break
         start = page.start
-    return found
+    return found[:count]
 
 
 def _passing(rows: Iterable[ItemRow], op: SearchOp) -> Iterator[_Hit]:
