@@ -83,7 +83,9 @@ class BatonpassSaver(SaverBase):
       are restored. Tuples and sets keep their type, unless they hold what only LangGraph's serializer can carry: then
       tuples become lists. As with LangGraph's own savers, subclasses of built-in types (defaultdict, OrderedDict,
       Counter) come back as these, an exception as its text, and half of a surrogate pair as "?". An object inside a
-      message, such as a tool's artifact, comes back as its fields if its class is not registered.
+      message, such as a tool's artifact, comes back as its fields if its class is not registered. A model in `allow`
+      is made anew from its dump: its private attributes and excluded fields have their defaults again. (Registered
+      types keep these, too.) What else that would change, such as a field with an alias, is refused.
     - `serde` is used for what our codec can't carry, and decides itself what it restores.
     - `ttl` is how long checkpoints are kept, in seconds or as a timedelta (None: no limit). Workers delete expired
       ones, and so do savers with a ttl when they put. Those of graphs with delta channels are kept (with a warning),

@@ -18,6 +18,7 @@ from ....contracts.builtin_types import class_of
 from ....contracts.errors import Corrupted, Unserializable
 from ....contracts.state_types import is_state_type
 from ..internals import SAFE_MSGPACK_TYPES
+from .changed import changed
 from .copying import copy_containers
 from .endless import refusal
 from .plain import ATOMS, BASES, NotPlain, items, plain
@@ -39,6 +40,8 @@ _KNOWN = SAFE_MSGPACK_TYPES | {
     ("re", "Pattern"),
     _ARRAY,
 }
+# These are in models, whose dumps have them as they are. They run no code either.
+_SECRETS = (("pydantic.types", "SecretStr"), ("pydantic.types", "SecretBytes"))
 
 
 class Values:
@@ -59,7 +62,7 @@ class Values:
     def allow(self, declared: Collection[TypeName]) -> None:
         """Allow more types to be restored."""
         self.declared |= set(declared)
-        self.serde = JsonPlusSerializer(allowed_msgpack_modules=tuple(self.declared) or None)
+        self.serde = JsonPlusSerializer(allowed_msgpack_modules=(*self.declared, *_SECRETS))
 
     def seal(self, value: Any, path: str) -> Sealed:
         """The value in a form that `open` undoes. `Unserializable` if that is not possible."""
@@ -124,6 +127,21 @@ class Values:
         registered = {(module, name) for module, name in types} - self.declared
         serde = self.serde.with_msgpack_allowlist(registered) if registered else self.serde
         return serde.loads_typed((kind, data))
+
+    def refuse_changed(self, value: Any, sealed: Sealed, path: str) -> None:
+        """Refuse a value with objects of the user's classes that would come back as something else than was sealed.
+        The serializer makes them anew from what they show of themselves, without a word of what it could not set."""
+        kind, data, types = sealed
+        if not types or isinstance(value, Enum):
+            return
+        where = changed(value, self.load(kind, data, types), path)
+        if where:
+            raise Unserializable(
+                f"{where} would come back as something else, because LangGraph's serializer makes objects anew from "
+                "their dumps: register the class with @batonpass.state_type, which keeps all fields as they are, or "
+                "keep plain values",
+                path=where,
+            )
 
     def _check(self, value: Any, path: str, found: set[TypeName]) -> None:
         """Collect the types of objects; refuse those that would come back as something else."""

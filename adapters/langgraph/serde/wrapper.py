@@ -71,7 +71,9 @@ class Wrapper:
         if self._own is None:
             if isinstance(value, BaseException):  # as LangGraph stores a node's error
                 return repr(value)
-            made, data, types = self._values.dump(value, path)
+            sealed = self._values.dump(value, path)
+            self._values.refuse_changed(value, sealed, path)
+            made, data, types = sealed
             return Wrapped(made, data, tuple((str(name[0]), str(name[1])) for name in types))
         try:
             made, data = self._own.dumps_typed(value)

@@ -1,0 +1,93 @@
+"""Changed: whether an object that LangGraph's serializer restores is what it was given."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.types import Send
+from pydantic import BaseModel
+
+from ....contracts.builtin_types import class_of
+from .plain import items
+
+_MISSING: Any = object()
+_BY_IDENTITY: Any = object.__eq__
+
+
+def changed(value: Any, back: Any, path: str) -> str | None:
+    """Where the value that came back differs, if it does.
+
+    What a model itself keeps out of its dump, private attributes and excluded fields, is not compared: often that is a
+    cache, a lock or a connection. Nor are the kinds of built-in containers, which come back as their bases.
+    """
+    if _equal(value, back):
+        return None
+    fields = _fields(value)
+    if fields is not None:
+        return _changed_fields(fields, value, back, path)
+    kind = class_of(value)
+    if issubclass(kind, Mapping):
+        return _changed_items(value, back, path)
+    if issubclass(kind, Sequence) and not issubclass(kind, str | bytes | bytearray):
+        if not issubclass(class_of(back), Sequence) or len(value) != len(back):
+            return path
+        pairs = zip(value, back, strict=True)
+        found = (changed(item, other, f"{path}[{number}]") for number, (item, other) in enumerate(pairs))
+        return next(filter(None, found), None)
+    return None if _untold(value, back) else path
+
+
+def _changed_fields(fields: dict[str, Any], value: Any, back: Any, path: str) -> str | None:
+    if class_of(back) is not class_of(value):
+        return path
+    others = _fields(back) or {}
+    for name, item in fields.items():
+        if item is not _MISSING and (found := changed(item, others.get(name, _MISSING), f"{path}.{name}")):
+            return found
+    return _changed_items(_extra(value), _extra(back), path)
+
+
+def _changed_items(value: Any, back: Any, path: str) -> str | None:
+    if not issubclass(class_of(back), Mapping) or len(value) != len(back):
+        return path
+    for (key, item), (other_key, other) in zip(items(value), items(back), strict=True):
+        found = changed(key, other_key, path) or changed(item, other, f"{path}[{key!r}]")
+        if found:
+            return found
+    return None
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    """The fields of an object, as far as it is made again from them. None if it is none that has fields."""
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        return {name: value.__dict__.get(name, _MISSING) for name, about in fields.items() if not about.exclude}
+    if isinstance(value, Send):
+        return {"node": value.node, "arg": value.arg}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name, _MISSING) for field in dataclasses.fields(value)}
+    return value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else None
+
+
+def _extra(value: Any) -> dict[str, Any]:
+    return (value.__pydantic_extra__ or {}) if isinstance(value, BaseModel) else {}
+
+
+def _equal(value: Any, back: Any) -> bool:
+    try:
+        return bool(value == back)
+    except Exception:  # arrays, and what users define
+        return False
+
+
+def _untold(value: Any, back: Any) -> bool:
+    """Whether comparing does not tell: NaN, arrays, and objects that equal only themselves."""
+    kind: Any = class_of(value)
+    if kind is not class_of(back):
+        return False
+    try:
+        return bool(value != value) or kind.__eq__ is _BY_IDENTITY
+    except Exception:
+        return True
