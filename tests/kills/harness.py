@@ -56,7 +56,10 @@ class Zygote:
         self._up = False
         threading.Thread(target=self._read, daemon=True).start()
         self._ready.wait(120)
-        assert self._up, "the zygote did not start"
+        if not self._up:
+            self.process.kill()
+            self.close()
+            raise AssertionError(f"the zygote of {' '.join(modules)} did not start")
 
     def _read(self) -> None:
         assert self.process.stdout
