@@ -68,7 +68,7 @@ def _fields(value: Any) -> dict[str, Any] | None:
         return {"node": value.node, "arg": value.arg}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name, _MISSING) for field in dataclasses.fields(value)}
-    return value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else None
+    return value._asdict() if issubclass(class_of(value), tuple) and hasattr(value, "_asdict") else None
 
 
 def _extra(value: Any) -> dict[str, Any]:
