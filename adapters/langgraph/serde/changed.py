@@ -66,9 +66,10 @@ def _fields(value: Any) -> dict[str, Any] | None:
         return {name: value.__dict__.get(name, _MISSING) for name, about in fields.items() if not about.exclude}
     if isinstance(value, Send):
         return {"node": value.node, "arg": value.arg}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name, _MISSING) for field in dataclasses.fields(value)}
-    return value._asdict() if issubclass(class_of(value), tuple) and hasattr(value, "_asdict") else None
+    kind: Any = class_of(value)
+    if dataclasses.is_dataclass(kind):
+        return {field.name: getattr(value, field.name, _MISSING) for field in dataclasses.fields(kind)}
+    return value._asdict() if hasattr(kind, "_asdict") and hasattr(kind, "_fields") else None
 
 
 def _extra(value: Any) -> dict[str, Any]:
