@@ -32,7 +32,7 @@ from .outcomes.refused_handoffs import Held, keep, kept
 from .remembering import remembering
 from .session import LeaseSession
 from .single import single
-from .threads import Raised
+from .threads import Raised, place
 
 
 class Attempts:
@@ -99,7 +99,7 @@ class Attempts:
                 session.check_told()
             rejecting = single(error)
             if isinstance(rejecting, Rejecting):
-                session.told = dict.fromkeys(rejecting.known, Raised.here())
+                session.told = dict.fromkeys(rejecting.known, Raised(place()))
                 return Rejected(str(rejecting))
             raise
         finally:

@@ -190,8 +190,7 @@ class LeaseSession:
         return self.inherited.model_copy(update={"messages": rest}) if rest else None
 
     def remember(self, row: CheckpointRow, app: App) -> dict[str, Any]:
-        """Start with a checkpoint of the agent's previous visit. The next saves share its storage. If this visit goes
-        on in the middle of that one, returns its steps and effects, which are to be recorded again."""
+        """Start with a checkpoint of the agent's last visit. Returns what to record again, if it goes on amid that."""
         opened = open_row(row)
         found = app.migrated(opened.checkpoint)
         saved = saved_as(found.framework, found.state, found.native)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from asyncio import Task, current_task
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -42,28 +42,23 @@ def place() -> Place:
 
 @dataclass(frozen=True)
 class Raised:
-    """Where an error was raised. `top` is the frame in which that task began."""
+    """Where an error was raised, and the frames in which the agent's own task waited then."""
 
     where: Place
-    top: object = None
+    frames: tuple[object, ...] = ()
 
     @classmethod
-    def here(cls) -> Raised:
-        """An error that is raised here."""
+    def here(cls, home: Place | None) -> Raised:
+        """An error that is raised here. `home` is where the agent's function runs."""
         where = place()
-        return cls(where, None if isinstance(where, int) else getattr(where.get_coro(), "cr_frame", None))
+        return cls(where, () if where == home else tuple(_frames(home)))
 
-    def reached(self, home: Place | None) -> bool:
-        """Whether code that goes on was told of it: the agent's own, in its task or thread, or that of this task, or of
-        one that has ended without an error, or whose error was raised again by who waited for it."""
-        if self.where == home:
-            return True
-        if isinstance(self.where, int):  # a thread, which does not tell how its call ended
-            return False
-        if not self.where.done() or self.where.cancelled():
-            return self.where is place()
-        error = self.where.exception()
-        return error is None or (error.__traceback__ is not None and error.__traceback__.tb_frame is not self.top)
+
+def _frames(home: Place | None) -> Iterator[object]:
+    waits: object = home.get_coro() if isinstance(home, Task) else None
+    while (frame := getattr(waits, "cr_frame", None)) is not None:
+        yield frame
+        waits = getattr(waits, "cr_await", None)
 
 
 class Calls:

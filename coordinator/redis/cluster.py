@@ -59,13 +59,12 @@ class ClusterStore:
         options = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
         self._wanted = _partitions(url, options.get("partitions", "0"))
         self._given, self.namespace = (url, namespace), namespace
-        self._given_scripts = scripts
+        self._scripts = scripts
         self._link = ClusterLink(without_options(url, "partitions"), namespace)
         self.lifetime = self._link.lifetime
         self._partitions = partitions
         self.url = self._link.url
         self._denial = denial or Denial(self.url)
-        self._scripts = self._denial.rights.checked(scripts)
         self._absent = None if begins else absent(namespace, self.url)
 
     def prefix(self, partition: int) -> str:
@@ -128,7 +127,7 @@ class ClusterStore:
     def sibling(self) -> ClusterStore:
         """Other connections to the same cluster."""
         partitions = self._new_partitions(len(self._partitions))
-        return ClusterStore(*self._given, scripts=self._given_scripts, partitions=partitions, denial=self._denial)
+        return ClusterStore(*self._given, scripts=self._scripts, partitions=partitions, denial=self._denial)
 
     def open(self) -> None:
         """Connect; check the nodes and the namespace, and make it if it is new and this store may. If it is not new, a

@@ -58,7 +58,7 @@ class Partition(Dialogue):
         return (yield from super()._whole(result))
 
     def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Calls[R]:
-        [[_, *reply]] = yield from self._script(self.scripts(name), argv, [])
+        [[_, *reply]] = yield from self._script((yield from self._permitted(name)), argv, [])
         return read(reply)
 
     def examining(self) -> Calls[Any]:

@@ -43,7 +43,7 @@ class Dialogue:
         self.denial = denial
         self.url = url
         self.prefix = prefix
-        self.scripts = scripts
+        self.scripts = denial.rights.checked(scripts, prefix)
         self.replicas = replicas
         self.witness = Witness(url)
 

@@ -25,28 +25,26 @@ class Rights:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._at: dict[str, frozenset[str]] = {}
-        self._lacking = frozenset[str]()
+        self._lacking: dict[str, frozenset[str]] = {}
 
     def learn(self, prefix: str, lacking: list[bytes]) -> None:
         """Note the commands that the user may not call on the node with these keys."""
-        self._at[prefix] = frozenset(command.decode() for command in lacking)
-        self._lacking = frozenset[str]().union(*self._at.values())
+        self._lacking[prefix] = frozenset(command.decode() for command in lacking)
 
-    def checked(self, scripts: Callable[[str], Script]) -> Callable[[str], Script]:
-        """`scripts`, but for those that would only be carried out in part: `Lacking`."""
+    def checked(self, scripts: Callable[[str], Script], prefix: str) -> Callable[[str], Script]:
+        """`scripts`, but for those that would only be carried out in part on these keys: `Lacking`."""
 
         def find(name: str) -> Script:
             found = scripts(name)
-            if self._lacking:
-                self._check(found)
+            if lacking := self._lacking.get(prefix):
+                self._check(found, lacking)
             return found
 
         return find
 
-    def _check(self, script: Script) -> None:
+    def _check(self, script: Script, lacking: frozenset[str]) -> None:
         calls = _calls(script.source)
-        denied = calls & self._lacking
+        denied = calls & lacking
         # Who may write nothing at all is refused at the first call that writes, or never comes to one.
         if denied and calls & _writing() - denied:
             raise Lacking(lacks(self._url, f"{', '.join(sorted(denied))}: nothing was written"))

@@ -74,8 +74,8 @@ class RedisStore:
         self._channels = Channels(namespace)
         self._subscriptions = PerLoop(self._new_subscription, Subscription.aclose)
         self._denial = denial or Denial(self.url)
-        self._scripts = self._denial.rights.checked(scripts)
-        self._dialogue = Dialogue(self.url, self.prefix, self._scripts, self._denial, replicas=self._place.replicas)
+        self._dialogue = Dialogue(self.url, self.prefix, scripts, self._denial, replicas=self._place.replicas)
+        self._scripts = self._dialogue.scripts
 
     def _new_loop_client(self) -> LoopClient:
         self.lifetime.check()

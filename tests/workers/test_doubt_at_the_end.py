@@ -164,6 +164,15 @@ async def hears_of_another_beside_its_cause(ctx: bp.Context) -> None:
     await asyncio.wait([paying])
 
 
+async def passes_on_what_a_task_heard(ctx: bp.Context) -> None:
+    """To nobody: the task that waited for it failed with it."""
+
+    async def pay() -> None:
+        await asyncio.create_task(ctx.effect("pay", lost))
+
+    await asyncio.gather(pay(), asyncio.wait_for(ctx.effect("mail", lost), 30), return_exceptions=True)
+
+
 async def hears_of_nothing(ctx: bp.Context) -> None:
     await asyncio.wait([asyncio.create_task(ctx.effect("pay", lost))])
 
@@ -192,6 +201,7 @@ async def is_told_of_the_first_try(ctx: bp.Context) -> None:
         catches_another,
         hears_of_another,
         hears_of_another_beside_its_cause,
+        passes_on_what_a_task_heard,
         hears_of_nothing,
         limits,
         is_told_of_the_first_try,
@@ -222,21 +232,6 @@ async def catches_in_a_task(ctx: bp.Context) -> None:
         tasks.create_task(catches(ctx))
 
 
-async def waits_for_a_task(ctx: bp.Context) -> None:
-    with contextlib.suppress(ConnectionError):
-        await asyncio.create_task(ctx.effect("pay", lost))
-
-
-async def waits_for_a_while(ctx: bp.Context) -> None:
-    with contextlib.suppress(ConnectionError):
-        await asyncio.wait_for(ctx.effect("pay", lost), 30)
-
-
-async def hears_of_the_first(ctx: bp.Context) -> None:
-    with contextlib.suppress(ConnectionError):
-        await asyncio.gather(asyncio.sleep(0), ctx.effect("pay", lost))
-
-
 async def limits_the_call(ctx: bp.Context) -> None:
     with contextlib.suppress(Exception):
         await ctx.effect("pay", slow)
@@ -248,10 +243,7 @@ async def may_repeat(ctx: bp.Context) -> None:
 
 
 @pytest.mark.parametrize(("fn", "state"), [(rejects, bp.JobState.REJECTED), (returns, bp.JobState.COMPLETED)])
-@pytest.mark.parametrize(
-    "acts",
-    [catches, catches_in_a_task, waits_for_a_task, waits_for_a_while, hears_of_the_first, limits_the_call, may_repeat],
-)
+@pytest.mark.parametrize("acts", [catches, catches_in_a_task, limits_the_call, may_repeat])
 async def test_code_that_was_told_may_go_on(store_url: str, acts: Acts, fn: Ends, state: bp.JobState) -> None:
     async def agent(ask: Ask, ctx: bp.Context) -> Reply | bp.Handoff[Any]:
         await acts(ctx)
@@ -260,6 +252,34 @@ async def test_code_that_was_told_may_go_on(store_url: str, acts: Acts, fn: Ends
     async with serving(only(agent, retries=FAST), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         assert (await reached(job, bp.JobState.FAILED, state)).state == state
+
+
+async def waits_for_a_task(ask: Ask, ctx: bp.Context) -> Reply:
+    with contextlib.suppress(ConnectionError):
+        await asyncio.create_task(ctx.effect("pay", lost))
+    return Reply(text="done")
+
+
+async def waits_for_a_while(ask: Ask, ctx: bp.Context) -> Reply:
+    async def pays() -> None:
+        with contextlib.suppress(ConnectionError):
+            await asyncio.wait_for(ctx.effect("pay", lost), 30)
+
+    await pays()
+    return Reply(text="done")
+
+
+async def hears_of_the_first(ask: Ask, ctx: bp.Context) -> Reply:
+    with contextlib.suppress(ConnectionError):
+        await asyncio.gather(asyncio.sleep(0), ctx.effect("pay", lost))
+    return Reply(text="done")
+
+
+@pytest.mark.parametrize("agent", [waits_for_a_task, waits_for_a_while, hears_of_the_first])
+async def test_and_so_may_a_function_that_waited_for_the_call(store_url: str, agent: Ends) -> None:
+    async with serving(only(agent, retries=FAST), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=30)).text == "done"
 
 
 async def test_a_dead_letter_for_another_reason_names_it(store_url: str) -> None:

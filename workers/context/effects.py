@@ -129,7 +129,7 @@ def effecting(
     if recorded is not None:
         yield Found(full, recorded)
         return recorded.result
-    with _under_way(steps, key):
+    with _under_way(steps, session, key):
         steps.check()  # again: what waits for those under way has seen this one, or keeps it from starting
         anothers = is_anothers(full, session.parts, part, session.journal)
         if not anothers and steps.recorded(full) is not None:  # by a thread that has ended it just now
@@ -162,7 +162,7 @@ def effecting(
 
 
 @contextmanager
-def _under_way(steps: Steps, key: str) -> Generator[None]:
+def _under_way(steps: Steps, session: LeaseSession, key: str) -> Generator[None]:
     """Around the call of an effect. Notes where its error was raised. If it is cut off, the agent's code may learn
     nothing of it: a task beside it may have failed."""
     call = object()
@@ -172,7 +172,7 @@ def _under_way(steps: Steps, key: str) -> Generator[None]:
     try:
         yield
     except Exception:
-        steps.told[key] = Raised.here()
+        steps.told[key] = Raised.here(session.home)
         raise
     finally:
         del steps.effects[key]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from enum import Enum
 from typing import Any
 
 from langgraph.types import Send
@@ -19,10 +20,12 @@ _BY_IDENTITY: Any = object.__eq__
 def changed(value: Any, back: Any, path: str) -> str | None:
     """Where the value that came back differs, if it does.
 
+    The arguments of a `Send` are the input of a node, and are not compared.
+
     What a model itself keeps out of its dump, private attributes and excluded fields, is not compared: often that is a
     cache, a lock or a connection. Nor are the kinds of built-in containers, which come back as their bases.
     """
-    if _equal(value, back):
+    if isinstance(value, Send) or _equal(value, back):
         return None
     fields = _fields(value)
     if fields is not None:
@@ -36,7 +39,7 @@ def changed(value: Any, back: Any, path: str) -> str | None:
         pairs = zip(value, back, strict=True)
         found = (changed(item, other, f"{path}[{number}]") for number, (item, other) in enumerate(pairs))
         return next(filter(None, found), None)
-    return None if _untold(value, back) else path
+    return None if _untold(value, back) or _validated(value, back) else path
 
 
 def _changed_fields(fields: dict[str, Any], value: Any, back: Any, path: str) -> str | None:
@@ -64,8 +67,6 @@ def _fields(value: Any) -> dict[str, Any] | None:
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         return {name: value.__dict__.get(name, _MISSING) for name, about in fields.items() if not about.exclude}
-    if isinstance(value, Send):
-        return {"node": value.node, "arg": value.arg}
     kind: Any = class_of(value)
     if dataclasses.is_dataclass(kind):
         return {field.name: getattr(value, field.name, _MISSING) for field in dataclasses.fields(kind)}
@@ -78,17 +79,24 @@ def _extra(value: Any) -> dict[str, Any]:
 
 def _equal(value: Any, back: Any) -> bool:
     try:
-        return bool(value == back)
-    except Exception:  # arrays, and what users define
+        return (value == back) is True  # of arrays it is an array
+    except Exception:
         return False
 
 
 def _untold(value: Any, back: Any) -> bool:
-    """Whether comparing does not tell: NaN, arrays, and objects that equal only themselves."""
+    """Whether comparing does not tell: NaN, also in sets and others, arrays, and objects that equal only themselves."""
     kind: Any = class_of(value)
     if kind is not class_of(back):
         return False
     try:
-        return bool(value != value) or kind.__eq__ is _BY_IDENTITY
+        if issubclass(kind, Set):
+            return sorted(map(repr, value)) == sorted(map(repr, back))
+        return (value != value) is not False or kind.__eq__ is _BY_IDENTITY or repr(value) == repr(back)
     except Exception:
         return True
+
+
+def _validated(value: Any, back: Any) -> bool:
+    """Whether a default came back as what the field makes of it. Pydantic leaves defaults as they are written."""
+    return (isinstance(value, Enum) and _equal(value.value, back)) or (isinstance(value, str) and value == str(back))

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.constants import START
 from langgraph.types import Send
 from pydantic import BaseModel
 
@@ -40,6 +41,7 @@ _KNOWN = SAFE_MSGPACK_TYPES | {
     ("re", "Pattern"),
     _ARRAY,
 }
+_INPUT = f"state[{START!r}]"
 # These are in models, whose dumps have them as they are. They run no code either.
 _SECRETS = (("pydantic.types", "SecretStr"), ("pydantic.types", "SecretBytes"))
 
@@ -130,11 +132,18 @@ class Values:
 
     def refuse_changed(self, value: Any, sealed: Sealed, path: str) -> None:
         """Refuse a value with objects of the user's classes that would come back as something else than was sealed.
-        The serializer makes them anew from what they show of themselves, without a word of what it could not set."""
+        The serializer makes them anew from what they show of themselves, without a word of what it could not set.
+
+        The input of a graph may: it is only read back if the process dies before the first node, and most graphs with a
+        model as their state are given one with messages, which come back as their base class.
+        """
         kind, data, types = sealed
-        if not types or isinstance(value, Enum):
+        if not types or isinstance(value, Enum) or path.startswith(_INPUT):
             return
-        where = changed(value, self.load(kind, data, types), path)
+        try:
+            where = changed(value, self.load(kind, data, types), path)
+        except RecursionError:  # it was read back, so it is only nested too deep to be compared
+            return
         if where:
             raise Unserializable(
                 f"{where} would come back as something else, because LangGraph's serializer makes objects anew from "
