@@ -95,3 +95,30 @@ def test_who_was_let_in_may_wait_until_it_is_again(
         with pytest.raises(bp.Unreachable):
             handle.call(c.ReadJob(mint("j")))
         handle.close()
+
+
+@pytest.mark.usefixtures("users")
+def test_what_is_granted_counts_at_once_in_each_partition(cluster_url: str, three_nodes: Cluster) -> None:
+    """`del` is of the note that a key leaves in its own partition: nobody asked there again."""
+    if three_nodes.version.startswith("6."):
+        pytest.skip("only Redis 7 and newer tell what a user lacks")
+    for node in three_nodes.nodes:
+        node.ask("ACL", "SETUSER", "batonpass-worker", "-del")
+    with bp.connect(url(cluster_url, "worker"), app=app) as coordinator:
+
+        def refusals() -> list[str]:
+            found: list[str] = []
+            for number in range(12):
+                try:
+                    coordinator.submit("shout", Text(text="a"), key=str(number), thread=f"t{number}")
+                except bp.BadSetup as error:
+                    found.append(str(error))
+            return found
+
+        refused = refusals()
+        assert [text for text in refused if "del: nothing was written" in text] == refused != []
+        assert len(coordinator.jobs()) == 12 - len(refused)
+        for node in three_nodes.nodes:
+            node.ask("ACL", "SETUSER", "batonpass-worker", "+del")
+        assert refusals() == []
+        assert len(coordinator.jobs()) == 12
