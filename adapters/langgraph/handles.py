@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from ...contracts.errors import BadSetup
 from ...coordinator.calls import Call, adrive, drive
@@ -32,6 +32,8 @@ _ALL: WeakSet[Handles] = WeakSet()
 class Handles:
     """Opened on first use, also after `close`. What an event loop opened is closed when it ends."""
 
+    _forgotten: finalize[..., Handles] | None = None  # closes what sync code opened, if nobody else does
+
     def __init__(self, store: Store) -> None:
         given: Any = store  # users without a type checker give anything
         if isinstance(given, str):  # it may hold a password, so it is not shown
@@ -42,6 +44,7 @@ class Handles:
 
     def renew(self) -> None:
         """Forget what was opened. For the child of a fork, whose parent continues to use it."""
+        self._remember()
         self._lock = Lock()
         self._of_loops: dict[asyncio.AbstractEventLoop, _Handle] = {}
         self._of_threads: Store | None = None
@@ -53,6 +56,9 @@ class Handles:
                 store = self._given.sibling()
                 store.open()
                 self._of_threads = store
+                # Before the sockets end on their own: each would give a ResourceWarning.
+                self._forgotten = finalize(self, store.close)
+                self._forgotten.atexit = False
             return self._of_threads
 
     async def astore(self) -> Store:
@@ -91,8 +97,14 @@ class Handles:
         """Close what sync code opened."""
         with self._lock:
             store, self._of_threads = self._of_threads, None
+            self._remember()
         if store is not None:
             store.close()
+
+    def _remember(self) -> None:
+        if self._forgotten is not None:
+            self._forgotten.detach()
+            self._forgotten = None
 
     async def aclose(self) -> None:
         """Close what this loop and sync code opened."""

@@ -13,7 +13,7 @@ from tests.harness.keyspace import Keyspace
 
 # What stays when every job is pruned, on Redis (beside what expires by itself) and on SQLite.
 _STAY = {"schema", "epoch", "rewound", "agents", "events"}
-_TABLES = {"agent", "event", "presence", "sqlite_sequence", "namespace"}
+_TABLES = {"agent", "event", "event_trim", "presence", "sqlite_sequence", "namespace"}
 
 
 def unowned(url: str) -> list[str]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,36 @@ def test_one_that_is_forgotten_leaves_no_file_open(shared_url: str, thread: str)
     for _ in range(3):
         use()
     wait_until(lambda: opened() <= before, timeout=30, what="some files stay open")
+
+
+class _Circle:
+    """Freed together with its saver, and before it."""
+
+    def __init__(self, saver: BatonpassSaver, freed: Callable[[], None]) -> None:
+        self.circle, self.saver, self.freed = self, saver, freed
+
+    def __del__(self) -> None:
+        self.freed()
+
+
+def test_one_that_is_forgotten_is_closed_before_its_sockets_are(
+    shared_url: str, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would give a ResourceWarning each."""
+    saver = BatonpassSaver.from_url(shared_url)
+    kind, order = type(saver._shared.handles.sibling()), list[str]()
+    close = kind.close
+
+    def closing(store: Any) -> None:
+        order.append("closed")
+        close(store)
+
+    monkeypatch.setattr(kind, "close", closing)
+    _Circle(saver, lambda: order.append("freed"))
+    assert saver.get_tuple({"configurable": {"thread_id": thread}}) is None
+    del saver
+    gc.collect()
+    assert order == ["closed", "freed"]
 
 
 def test_batonpass_alone_imports_no_langgraph() -> None:

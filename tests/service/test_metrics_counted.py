@@ -144,7 +144,7 @@ async def test_a_damaged_event_costs_no_other_its_count(tmp_path: Path) -> None:
         for number in range(5):
             await coordinator.save(thread="t", agent="a", state=number)
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
-            db.execute("UPDATE event SET fields = '{' WHERE number = 3")
+            db.execute("UPDATE event SET fields = '{' WHERE number = (SELECT max(number) FROM event)")
         await tally.look()
         assert tally.events == {(kinds.SAVED, ""): 4}
 
