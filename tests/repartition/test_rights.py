@@ -57,9 +57,7 @@ def test_a_shipped_user_is_told_which_are_needed(
     rights = Path(FILES / f"{role}.acl").read_text().partition(" off ")[2]
     url = user(own_redis, role, rights.strip())
     said = line("move", sqlite_url, f"{url}?namespace=new").complaint
-    assert (
-        f"(this takes {documented}, which no user of batonpass/coordinator/redis/acl has; `redis-cli ACL LOG` names which)"
-        in said
-    )
+    hint = "`redis-cli ACL LOG` names which"
+    assert f"(this takes {documented}, which no user of batonpass/coordinator/redis/acl has; {hint})" in said
     assert "worker.acl" not in said
     assert "'scan'" in said
