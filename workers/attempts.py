@@ -21,6 +21,7 @@ from ..coordinator.following import afollow
 from ..coordinator.store import Store
 from .adapters import run_by
 from .aside import reading
+from .caught import Raised
 from .context.base import Rejecting
 from .context.context import Context, entered
 from .context.fan_out import counting
@@ -32,7 +33,7 @@ from .outcomes.refused_handoffs import Held, keep, kept
 from .remembering import remembering
 from .session import LeaseSession
 from .single import single
-from .threads import Raised, place
+from .threads import place
 
 
 class Attempts:

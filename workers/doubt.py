@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from ..coordinator.commands import DOUBT, EFFECT, OUTCOME
 from .session import LeaseSession
-from .threads import Raised, place
 
 _STATE = "effect:"  # where the outcome is in a plain function's state
 
@@ -55,25 +54,8 @@ def in_doubt(session: LeaseSession, *, over: bool = False, known: Collection[str
 
 
 def known_in(session: LeaseSession) -> frozenset[str]:
-    """The keys of those of whose error the agent's code was told, and went on: in its own task or thread, or in this
-    task, or by one that has ended without an error, or by one whose error its own task was given.
-
-    Whoever else waited for a task may have passed its error on to nobody.
-    """
-    return frozenset(key for key, raised in session.told.items() if raised.where == session.home or _told(raised))
-
-
-def _told(raised: Raised) -> bool:
-    task = raised.where
-    if isinstance(task, int):  # a thread, which does not tell how its call ended
-        return False
-    if task is place():
-        return True
-    if not task.done() or task.cancelled():
-        return False
-    error = task.exception()
-    last = error.__traceback__ if error else None
-    return error is None or (last is not None and any(last.tb_frame is frame for frame in raised.frames))
+    """The keys of those of whose error the agent's code was told, and went on."""
+    return frozenset(key for key, raised in session.told.items() if raised.is_known(session.home))
 
 
 def not_named(session: LeaseSession, text: str) -> list[str]:

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
     from ..contracts.transcript import Transcript
-    from .threads import Place, Raised
+    from .caught import Raised
+    from .threads import Place
 
 R = TypeVar("R")
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 import os
 from asyncio import Task, current_task
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from threading import get_ident
 from typing import Any, TypeAlias, TypeVar
@@ -38,27 +37,6 @@ def place() -> Place:
         return current_task() or get_ident()
     except RuntimeError:  # no event loop
         return get_ident()
-
-
-@dataclass(frozen=True)
-class Raised:
-    """Where an error was raised, and the frames in which the agent's own task waited then."""
-
-    where: Place
-    frames: tuple[object, ...] = ()
-
-    @classmethod
-    def here(cls, home: Place | None) -> Raised:
-        """An error that is raised here. `home` is where the agent's function runs."""
-        where = place()
-        return cls(where, () if where == home else tuple(_frames(home)))
-
-
-def _frames(home: Place | None) -> Iterator[object]:
-    waits: object = home.get_coro() if isinstance(home, Task) else None
-    while (frame := getattr(waits, "cr_frame", None)) is not None:
-        yield frame
-        waits = getattr(waits, "cr_await", None)
 
 
 class Calls:
@@ -98,6 +76,12 @@ def is_among(calls: Calls, task: Task[Any]) -> bool:
     """Whether a task is surely one of an attempt's. Python tells only from 3.12 on."""
     context: Any = getattr(task, "get_context", None)
     return context is not None and context().get(_CURRENT) is calls
+
+
+def is_alongside(task: Task[Any]) -> bool:
+    """Whether a task may be of the same attempt as the code that asks."""
+    calls = _CURRENT.get()
+    return calls is None or not hasattr(task, "get_context") or is_among(calls, task)
 
 
 async def in_thread(fn: Callable[[], T]) -> T:

@@ -14,10 +14,10 @@ from typing import Any, Literal, TypeAlias, cast
 from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, Fenced, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
 from ...contracts.raised import described
+from ..caught import Raised
 from ..doubt import Started, about_of, changed, noted, start_of, unknown
 from ..parts import is_anothers
 from ..session import LeaseSession
-from ..threads import Raised
 from .arguments import same
 from .counted import Later
 from .steps import Recorded, Steps
@@ -171,8 +171,10 @@ def _under_way(steps: Steps, session: LeaseSession, key: str) -> Generator[None]
     steps.told.pop(key, None)
     try:
         yield
-    except Exception:
-        steps.told[key] = Raised.here(session.home)
+    except Exception as error:
+        for other in [other for other, raised in steps.told.items() if raised.is_settled()]:
+            steps.told[other] = Raised(session.home)  # it keeps neither errors nor frames
+        steps.told[key] = Raised.here(session.home, error)
         raise
     finally:
         del steps.effects[key]

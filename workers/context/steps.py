@@ -20,9 +20,9 @@ from ...contracts.errors import BadSetup, StepMismatch, Unserializable
 from ...coordinator.commands import STEP
 from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
+from ..caught import Raised
 from ..doubt import settled
 from ..parts import is_anothers
-from ..threads import Raised
 from .arguments import digest_of, same
 
 # Prefixes of what is recorded like steps, under its own names.
