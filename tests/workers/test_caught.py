@@ -100,7 +100,63 @@ async def from_a_loop_in_a_thread(ctx: bp.Context) -> None:
         await asyncio.to_thread(asyncio.run, main())
 
 
+async def in_the_workers_of_a_queue(ctx: bp.Context) -> None:
+    """As in asyncio's documentation. They are cancelled while they wait for more to do."""
+    queue: asyncio.Queue[str] = asyncio.Queue()
+
+    async def work() -> None:
+        while True:
+            key = await queue.get()
+            try:
+                await ctx.effect(key, lost)
+            except ConnectionError:
+                await asyncio.sleep(0)
+            finally:
+                queue.task_done()
+
+    for number in range(4):
+        queue.put_nowait(f"pay {number}")
+    workers = [asyncio.create_task(work()) for _ in range(2)]
+    await queue.join()
+    for worker in workers:
+        worker.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def in_a_task_that_is_left(ctx: bp.Context) -> None:
+    async def work() -> None:
+        await settled(pays(ctx))
+        with contextlib.suppress(ConnectionError):
+            await ctx.effect("mail", lost)
+        given.set()
+        await asyncio.sleep(60)
+
+    given = asyncio.Event()
+    task = asyncio.create_task(work())
+    await given.wait()
+    await asyncio.sleep(0)
+    TASKS.add(task)
+
+
+async def in_one_that_is_cut_off_later(ctx: bp.Context) -> None:
+    """And who waits for it takes the error that tells."""
+
+    async def work() -> None:
+        with contextlib.suppress(ConnectionError):
+            await ctx.effect("pay", lost)
+        await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await task
+
+
+TASKS: set[asyncio.Task[Any]] = set()
 KNOWN = [
+    in_the_workers_of_a_queue,
+    in_a_task_that_is_left,
+    in_one_that_is_cut_off_later,
     in_a_manager,
     by_a_helper,
     in_a_generator,
@@ -160,8 +216,71 @@ async def in_a_task_that_goes_on(ctx: bp.Context) -> None:
             await asyncio.sleep(60)
             raise
 
-    ctx.beside = asyncio.create_task(pay())  # type: ignore[attr-defined]
+    TASKS.add(asyncio.create_task(pay()))
     await given.wait()
+
+
+async def in_one_that_is_cut_off_before(ctx: bp.Context) -> None:
+    cleans = asyncio.Event()
+
+    async def pay() -> None:
+        try:
+            await ctx.effect("pay", lost)
+        finally:
+            cleans.set()
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(pay())
+    await cleans.wait()
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def in_one_that_is_cut_off_before_by_who_waits(ctx: bp.Context) -> None:
+    async def clean() -> None:
+        await asyncio.sleep(60)
+
+    async def pay() -> None:
+        try:
+            await ctx.effect("pay", lost)
+        finally:
+            await clean()
+
+    task = asyncio.create_task(pay())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await task
+
+
+async def in_a_generator_that_goes_on(ctx: bp.Context) -> None:
+    async def each() -> AsyncIterator[str]:
+        try:
+            await ctx.effect("pay", lost)
+            yield "paid"
+        finally:
+            given.set()
+            await asyncio.sleep(60)
+
+    async def pay() -> None:
+        async for _ in each():
+            pass
+
+    given = asyncio.Event()
+    TASKS.add(asyncio.create_task(pay()))
+    await given.wait()
+    await asyncio.sleep(0)
+
+
+async def in_one_of_two_that_share_it(ctx: bp.Context) -> None:
+    """As of a client all of whose calls fail at once."""
+    error = ConnectionError("the connection was lost")
+
+    async def shared() -> None:
+        raise error
+
+    await asyncio.wait([asyncio.create_task(ctx.effect("pay", shared))])
+    with contextlib.suppress(ConnectionError):
+        await ctx.effect("mail", shared)
 
 
 async def in_a_thread_that_failed_with_it(ctx: bp.Context) -> None:
@@ -180,6 +299,10 @@ UNKNOWN = [
     in_a_task_that_failed_with_it,
     in_a_task_that_failed_because_of_it,
     in_a_task_that_goes_on,
+    in_one_that_is_cut_off_before,
+    in_one_that_is_cut_off_before_by_who_waits,
+    in_a_generator_that_goes_on,
+    in_one_of_two_that_share_it,
     in_a_thread_that_failed_with_it,
     in_a_pool_that_nobody_asked,
 ]

@@ -172,9 +172,10 @@ def _under_way(steps: Steps, session: LeaseSession, key: str) -> Generator[None]
     try:
         yield
     except Exception as error:
-        for other in [other for other, raised in steps.told.items() if raised.is_settled()]:
+        raised = Raised.here(session.home, error, steps.told.values())
+        for other in [other for other, earlier in steps.told.items() if earlier.is_settled()]:
             steps.told[other] = Raised(session.home)  # it keeps neither errors nor frames
-        steps.told[key] = Raised.here(session.home, error)
+        steps.told[key] = raised
         raise
     finally:
         del steps.effects[key]
