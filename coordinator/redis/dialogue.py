@@ -93,16 +93,13 @@ class Dialogue:
         try:
             return self.scripts(name)
         except Lacking:
-            self._learn_rights(*(yield [self._rights()]))
+            [reply] = yield [self._rights()]
+            self.denial.rights.learn(self.prefix, reply)
             return self.scripts(name)
 
     def _rights(self) -> tuple[Any, ...]:
         """The command that finds out what the user may not do."""
         return ("EVAL", self.scripts("store/rights").source, 1, self.prefix, *commands())
-
-    def _learn_rights(self, reply: Any) -> None:
-        if not isinstance(reply, Exception):
-            self.denial.rights.learn(self.prefix, reply[1:])
 
     def spans(self, command: ReadSpans) -> Calls[list[bytes]]:
         """Read pieces of logs, by plain commands."""
@@ -171,7 +168,7 @@ class Dialogue:
         )
         raise_first((info, found, *([] if looks else [events])))
         version, known, mark, count = found
-        self._learn_rights(lacking)
+        self.denial.rights.learn(self.prefix, lacking)
         if isinstance(published, Exception) and "channel" in str(published):
             raise published
         check_namespace(mark, count if self._is_whole else None, self.url)
@@ -218,4 +215,5 @@ class Dialogue:
     def trouble(self, error: Exception) -> BatonpassError:
         """Our error for an error of the client."""
         self.witness.hurry()
+        self.denial.rights.refused(self.prefix, error)
         return self.denial.failure(error, self.url)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ..refusals import Denied
-from .failures import lacks
+from .failures import first_line, in_script, lacks
 from .scripts import Script
 
 _FILES = Path(__file__).with_name("acl")
@@ -26,16 +27,29 @@ class Rights:
     def __init__(self, url: str) -> None:
         self._url = url
         self._lacking: dict[str, frozenset[str]] = {}
+        self._outdated: set[str] = set()
 
-    def learn(self, prefix: str, lacking: list[bytes]) -> None:
-        """Note the commands that the user may not call on the node with these keys."""
-        self._lacking[prefix] = frozenset(command.decode() for command in lacking)
+    def learn(self, prefix: str, reply: Any) -> None:
+        """Note the commands that the user may not call on the node with these keys: the reply to `store/rights`, which
+        a user may not be allowed to run, either."""
+        self._outdated.discard(prefix)
+        if not isinstance(reply, Exception):
+            self._lacking[prefix] = frozenset(command.decode() for command in reply[1:])
+
+    def refused(self, prefix: str, error: Exception) -> None:
+        """A script may have been refused in its middle: what it lacks was taken away. So no other is sent before this
+        is asked again."""
+        if in_script(first_line(error)):
+            self._outdated.add(prefix)
 
     def checked(self, scripts: Callable[[str], Script], prefix: str) -> Callable[[str], Script]:
         """`scripts`, but for those that would only be carried out in part on these keys: `Lacking`."""
 
         def find(name: str) -> Script:
             found = scripts(name)
+            # What only looks at the store goes along with other commands.
+            if prefix in self._outdated and name != "store/witness" and _calls(found.source) & _writing():
+                raise Lacking(f"{self._url}: the user's rights have changed")
             if lacking := self._lacking.get(prefix):
                 self._check(found, lacking)
             return found

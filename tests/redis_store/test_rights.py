@@ -109,6 +109,34 @@ async def test_what_is_granted_counts_at_once(server: RedisServer) -> None:
     await store.aclose()
 
 
+@pytest.mark.parametrize("sync", [True, False])
+async def test_what_is_taken_away_is_noticed(server: RedisServer, sync: bool) -> None:
+    """A submit that was tried again and again left a job each time, and all of them ran."""
+    harness = RedisHarness(server.url)
+    store = RedisStore(with_user(server), harness.own + "default")
+    await store.aopen()
+    with_user(server, "-zadd")
+
+    async def submit() -> None:
+        if sync:
+            store.call(new_job())
+        else:
+            await store.acall(new_job())
+
+    with pytest.raises(bp.BadSetup, match="lacks permissions"):
+        await submit()
+    left = harness.dump()
+    for _ in range(3):
+        with pytest.raises(bp.BadSetup, match="zadd: nothing was written"):
+            await submit()
+    assert harness.dump() == left
+    with_user(server)
+    await submit()
+    assert harness.dump() != left
+    await store.aclose()
+    harness.close()
+
+
 def test_who_has_all_is_refused_nothing(server: RedisServer) -> None:
     store = RedisStore(with_user(server), "default")
     store.open()
