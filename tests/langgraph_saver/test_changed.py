@@ -6,6 +6,8 @@ import dataclasses
 import logging
 import threading
 from collections import Counter, deque
+from datetime import date
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
@@ -23,7 +25,10 @@ from batonpass.adapters.langgraph import BatonpassSaver
 
 from .test_serde import through
 
-pytestmark = pytest.mark.capability("langgraph")
+pytestmark = [
+    pytest.mark.capability("langgraph"),
+    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings"),  # of defaults that are not validated
+]
 
 
 class Aliased(BaseModel):
@@ -88,6 +93,25 @@ class Secretive(BaseModel):
     secret: SecretStr | None
 
 
+class Entity(BaseModel):
+    """The same as another with its id."""
+
+    id: int
+    name: str = Field(default="", alias="fullName")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entity) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+@dataclasses.dataclass
+class Order:
+    id: int
+    notes: Aliased | None = dataclasses.field(default=None, compare=False)
+
+
 class Shade(Enum):
     DARK = "dark"
 
@@ -99,6 +123,19 @@ class Unvalidated(BaseModel):
     shade: Shade = Shade.DARK
     folder: Path = cast("Path", "abc")
     odd: set[float] = {float("nan")}
+    price: Decimal = cast("Decimal", 0.1)
+    tags: set[str] = cast("set[str]", ["a"])
+    line: Line = cast("Line", {"text": "a"})
+    lines: list[Line] = cast("list[Line]", [{"text": "a"}])
+    on: date = cast("date", "2026-01-01")
+
+
+class Plain(Enum):
+    ON = "on"
+
+
+class Switch(BaseModel):
+    state: Plain = cast("Plain", "on")
 
 
 def nested(kind: Any, deep: int) -> Any:
@@ -108,7 +145,8 @@ def nested(kind: Any, deep: int) -> Any:
     return value
 
 
-CLASSES = [Unvalidated, Shade, Aliased, Masked, Counted, Line, Marked, Page, Talk, Run, Pair, Usual]
+CLASSES = [Entity, Order, Plain, Switch]
+CLASSES += [Unvalidated, Shade, Aliased, Masked, Counted, Line, Marked, Page, Talk, Run, Pair, Usual]
 
 
 def used() -> Usual:
@@ -129,6 +167,11 @@ def used() -> Usual:
         (Talk(said=[HumanMessage("a")]), ".said[0]"),
         (Run(Line(text="a")), ""),
         (Pair(1, Counted(visits=1)), ".other.visits"),
+        (Entity(id=7, fullName="Ann"), ".name"),
+        ([Entity(id=7, fullName="Ann")], "[0].name"),
+        (Page.model_construct(lines=[], about={"x": Entity(id=7, fullName="Ann")}), ".about['x']"),
+        (Order(1, Aliased(fullName="Ann")), ".notes.name"),
+        (Unvalidated(price=Decimal("0.1")).model_copy(update={"line": {"text": "b"}}), ".line"),
         (deque([Line(text="a"), Masked(token="t")]), "[1].token"),
     ],
     ids=repr,
@@ -154,6 +197,7 @@ def test_what_would_be_changed_is_refused(value: Any, where: str, thread: str) -
         Send("node", {"run": Masked(token="t")}),
         used(),
         Unvalidated(),
+        Switch(),
         nested(Pair, 300),
     ],
     ids=lambda value: repr(value)[:40],
@@ -213,4 +257,7 @@ def test_the_input_of_a_graph_and_of_a_node_is_not_compared() -> None:
     with BatonpassSaver.from_url("memory://", allow=[builder]) as saver:
         graph = builder.compile(checkpointer=saver)
         end = graph.invoke(Noted(said=[HumanMessage("hi")]), {"configurable": {"thread_id": "t"}})
-    assert [type(message) for message in end["said"]] == [HumanMessage, HumanMessage]
+        assert [type(message) for message in end["said"]] == [HumanMessage, HumanMessage]
+        config: Any = {"configurable": {"thread_id": "u"}}
+        graph.update_state(config, Noted(said=[HumanMessage("hi")]), as_node="__input__")
+        assert [message.content for message in graph.invoke(None, config)["said"]] == ["hi", "seen"]

@@ -11,7 +11,7 @@ from langgraph.types import Send
 from pydantic import BaseModel
 
 from ....contracts.builtin_types import class_of
-from .plain import items
+from .plain import ATOMS, items
 
 _MISSING: Any = object()
 _BY_IDENTITY: Any = object.__eq__
@@ -25,7 +25,7 @@ def changed(value: Any, back: Any, path: str) -> str | None:
     What a model itself keeps out of its dump, private attributes and excluded fields, is not compared: often that is a
     cache, a lock or a connection. Nor are the kinds of built-in containers, which come back as their bases.
     """
-    if isinstance(value, Send) or _equal(value, back):
+    if isinstance(value, Send) or (_compares_all(value) and _equal(value, back)):
         return None
     fields = _fields(value)
     if fields is not None:
@@ -39,7 +39,17 @@ def changed(value: Any, back: Any, path: str) -> str | None:
         pairs = zip(value, back, strict=True)
         found = (changed(item, other, f"{path}[{number}]") for number, (item, other) in enumerate(pairs))
         return next(filter(None, found), None)
-    return None if _untold(value, back) or _validated(value, back) else path
+    return None if _equal(value, back) or _untold(value, back) or _validated(value, back) else path
+
+
+def _compares_all(value: Any) -> bool:
+    """Whether `==` looks at all that there is. What users' classes make of it may look at an id alone."""
+    kind: Any = class_of(value)
+    if kind in ATOMS:
+        return True
+    if kind.__eq__ is not BaseModel.__eq__:
+        return False
+    return kind.__module__.startswith("langchain_core.") or all(type(part) in ATOMS for part in value.__dict__.values())
 
 
 def _changed_fields(fields: dict[str, Any], value: Any, back: Any, path: str) -> str | None:
@@ -47,9 +57,18 @@ def _changed_fields(fields: dict[str, Any], value: Any, back: Any, path: str) ->
         return path
     others = _fields(back) or {}
     for name, item in fields.items():
-        if item is not _MISSING and (found := changed(item, others.get(name, _MISSING), f"{path}.{name}")):
+        if item is _MISSING or _is_unvalidated(value, name):
+            continue
+        if found := changed(item, others.get(name, _MISSING), f"{path}.{name}"):
             return found
     return _changed_items(_extra(value), _extra(back), path)
+
+
+def _is_unvalidated(value: Any, name: str) -> bool:
+    """Whether a field has its default, which pydantic leaves as it is written, but validates when it comes back."""
+    if not isinstance(value, BaseModel) or name in value.model_fields_set:
+        return False
+    return _equal(value.__dict__[name], type(value).model_fields[name].default)
 
 
 def _changed_items(value: Any, back: Any, path: str) -> str | None:
@@ -98,5 +117,5 @@ def _untold(value: Any, back: Any) -> bool:
 
 
 def _validated(value: Any, back: Any) -> bool:
-    """Whether a default came back as what the field makes of it. Pydantic leaves defaults as they are written."""
+    """Whether what a field was set to came back as what it makes of that. Pydantic does not do so at once."""
     return (isinstance(value, Enum) and _equal(value.value, back)) or (isinstance(value, str) and value == str(back))

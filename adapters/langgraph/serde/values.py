@@ -41,7 +41,8 @@ _KNOWN = SAFE_MSGPACK_TYPES | {
     ("re", "Pattern"),
     _ARRAY,
 }
-_INPUT = f"state[{START!r}]"
+# Where the input of a graph is, and of `update_state` in its name.
+_INPUTS = (f"state[{START!r}]", f"what a node wrote to {START!r}")
 # These are in models, whose dumps have them as they are. They run no code either.
 _SECRETS = (("pydantic.types", "SecretStr"), ("pydantic.types", "SecretBytes"))
 
@@ -138,7 +139,7 @@ class Values:
         model as their state are given one with messages, which come back as their base class.
         """
         kind, data, types = sealed
-        if not types or isinstance(value, Enum) or path.startswith(_INPUT):
+        if not types or isinstance(value, Enum) or path.startswith(_INPUTS):
             return
         try:
             where = changed(value, self.load(kind, data, types), path)
