@@ -8,6 +8,7 @@ Both sides open them again when they need them.
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from weakref import WeakSet
 _ALL: WeakSet[Handle] = WeakSet()
 _forking = Lock()  # keeps two threads from forking at once, and handles from being made during a fork
 _held: list[Handle] = []
+_collecting: list[None] = []  # whether garbage was collected before the fork
 
 
 class Handle:
@@ -73,6 +75,9 @@ class Handle:
 
 def _before() -> None:
     _forking.acquire()
+    if gc.isenabled():  # what it frees may close a handle that is held here
+        gc.disable()
+        _collecting.append(None)
     for handle in list(_ALL):
         handle.hold()
         _held.append(handle)
@@ -81,6 +86,9 @@ def _before() -> None:
 def _after() -> None:
     while _held:
         _held.pop().let_go()
+    while _collecting:
+        _collecting.pop()
+        gc.enable()
     _forking.release()
 
 

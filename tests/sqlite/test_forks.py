@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.sqlite.beside import finished, run, sound
@@ -228,3 +230,35 @@ assert os.waitpid(child, 0)[1] == 0
 print(len(store.call(c.ListJobs())))
 """
     assert finished(run(program, path)) == "5"
+
+
+_COLLECTS = """
+import gc, os, sqlite3, weakref
+from batonpass.coordinator.sqlite.handle import Handle
+
+class Circle:
+    def __init__(self):
+        self.circle = self
+
+gc.set_threshold(100_000)
+handle = Handle(lambda: sqlite3.connect(":memory:"))
+weakref.finalize(Circle(), handle.close)
+hold = Handle.hold
+
+def holds(self):
+    hold(self)
+    gc.set_threshold(10)
+    for _ in range(100):
+        Circle()
+
+Handle.hold = holds
+if (child := os.fork()) == 0:
+    os._exit(0 if gc.isenabled() else 1)
+print(os.waitpid(child, 0)[1], gc.isenabled())
+"""
+
+
+def test_what_is_freed_during_a_fork_does_not_wait_for_it() -> None:
+    """It may close a handle, as what a forgotten saver leaves does."""
+    done = subprocess.run([sys.executable, "-c", _COLLECTS], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout == "0 True\n", done.stderr
