@@ -32,7 +32,7 @@ from .in_use import InUse
 from .loop_client import MOST_CONNECTIONS
 from .patience import patience
 from .place import NAMED, Place, read_place
-from .private import CLOSED
+from .private import CLOSED, cut_off, pooled_for
 from .subscription import Subscription
 
 # The client library is typed in part only.
@@ -71,13 +71,18 @@ class Side(InUse):
         self.room = Semaphore(MOST_CONNECTIONS)
 
     async def disconnect(self) -> None:
+        for node in self._nodes():
+            cut_off(pooled_for(node))
         await self.client.aclose()
-        manager = self.client.nodes_manager
-        # The client leaves these open if it is about to read the cluster's layout again. (Nodes of the same name may be
-        # different objects.)
-        for node in (*manager.nodes_cache.values(), *manager.startup_nodes.values()):
+        # The client leaves these open if it is about to read the cluster's layout again.
+        for node in self._nodes():
             with suppress(*ASYNC_TROUBLE):
                 await node.disconnect()
+
+    def _nodes(self) -> list[Any]:
+        manager = self.client.nodes_manager
+        # Those of the same name may be different objects.
+        return [*manager.nodes_cache.values(), *manager.startup_nodes.values()]
 
 
 class ClusterLink:

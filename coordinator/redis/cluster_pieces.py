@@ -16,7 +16,7 @@ from anyio import create_task_group, move_on_after
 from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import ConnectionError, RedisClusterException, RedisError, ResponseError, TimeoutError
 
-from .private import CLOSED, connected
+from .private import CLOSED, connected, cut_off, pooled_for
 
 # A key, by which the node is found, and a command.
 Request = tuple[str, Sequence[Any]]
@@ -104,6 +104,7 @@ async def used(client: Any, node: Any) -> AsyncGenerator[None]:
     finally:
         if client.nodes_manager.nodes_cache.get(node.name) is not node:
             with suppress(*_ANY):
+                cut_off(pooled_for(node))
                 await node.disconnect()
 
 

@@ -21,7 +21,7 @@ from ..forks import tell_of_forks
 from ..lifetime import Lifetime
 from .cancels import heeding
 from .once import Once
-from .private import idle, is_lost
+from .private import cut_off, idle, is_lost
 
 _MOST = 32
 
@@ -168,7 +168,9 @@ class AsyncConnection:
 
     async def renew(self) -> None:
         """See `Connections.renew`."""
-        for connection in idle(self._pool):
+        lost = idle(self._pool)
+        cut_off(lost)
+        for connection in lost:
             await connection.disconnect(nowait=True)
 
     def hang_up(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import Semaphore
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from redis.exceptions import TimeoutError as Late
@@ -12,7 +13,7 @@ from ..closing import end_all
 from .connections import AsyncConnection, apiped
 from .in_use import InUse
 from .patience import over
-from .place import connected_by
+from .place import connected_by, end_at_once
 from .together import Together
 
 MOST_CONNECTIONS = 64  # in use at the same time by callers that need one each
@@ -38,4 +39,4 @@ class LoopClient(InUse):
 
     async def disconnect(self) -> None:
         clients = connected_by(self._client)
-        await end_all(self.connection.aclose, *(client.aclose for client in clients))
+        await end_all(self.connection.aclose, *(partial(end_at_once, client) for client in clients))

@@ -23,6 +23,7 @@ from ...contracts.lean import dataclass
 from ...contracts.version import __version__
 from ..urls import unusable
 from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience, silent_once
+from .private import cut_off, pooled
 
 # The client library is typed in part only.
 _Sync: Any = redis.Redis
@@ -170,6 +171,12 @@ def connected_by(client: Any) -> list[Any]:
     """The clients to close with a client: itself, and those that ask the Sentinels for it."""
     manager = getattr(client.connection_pool, "sentinel_manager", None)
     return [client, *(manager.sentinels if manager else [])]
+
+
+async def end_at_once(client: Any) -> None:
+    """Close a client for async code. Waits for no server."""
+    cut_off(pooled(client.connection_pool))
+    await client.aclose()
 
 
 def read_place(url: str) -> Place:

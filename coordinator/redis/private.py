@@ -6,7 +6,7 @@ It has no public way to share a connection: to write commands and read replies w
 from __future__ import annotations
 
 from asyncio import Protocol, WriteTransport
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 # How a command ends whose connection is closed meanwhile (from Python 3.12 on, a write is a TypeError). The async
@@ -35,6 +35,25 @@ def is_lost(connection: Any) -> bool:
 def connected(pool: Any) -> bool:
     """Whether a pool of sync connections has one that is connected and that nobody uses."""
     return any(each._sock for each in pool._available_connections)
+
+
+def pooled(pool: Any) -> list[Any]:
+    """All connections of a pool of async ones, also those in use."""
+    return [*pool._available_connections, *pool._in_use_connections]
+
+
+def pooled_for(node: Any) -> list[Any]:
+    """All connections to a node of a cluster, for async code."""
+    return list(node._connections)
+
+
+def cut_off(connections: Iterable[Any]) -> None:
+    """Cut async connections off, so that whoever closes them then waits for nobody. Over TLS, the client library waits
+    for the server's farewell. One that hangs sends none, and if the wait is cancelled, what comes out of it may be a
+    CancelledError that no cancel scope takes for its own."""
+    for connection in connections:
+        if connection._writer is not None:
+            connection._writer.transport.abort()
 
 
 def idle(pool: Any) -> list[Any]:

@@ -16,7 +16,7 @@ import hiredis
 from .channels import Channels
 from .connections import pack
 from .once import Once
-from .place import TROUBLE, connected_by
+from .place import TROUBLE, connected_by, end_at_once
 from .private import take_over
 
 # The least time between two subscriptions, in seconds: a server may accept each connection and refuse what follows.
@@ -90,7 +90,7 @@ class Subscription:
             await client.connection_pool.release(receiver.connection)
         for each in connected_by(client) if client is not None else ():
             with suppress(*TROUBLE):
-                await each.aclose()
+                await end_at_once(each)
 
     async def aclose(self) -> None:
         """Disconnect. Wakes everybody who waits."""

@@ -6,14 +6,13 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from anyio import CancelScope, Lock, move_on_after, sleep
+from anyio import CancelScope, Lock, sleep
 from redis import exceptions
 
 from ...contracts.names import mint
 from .connections import AsyncConnection
-from .place import TROUBLE, Place, connected_by
+from .place import TROUBLE, Place, connected_by, end_at_once
 
-_CLOSED_WITHIN = 2.0  # seconds
 # Seconds to pause after trouble, so that a worker that looks and waits in turn does not spin.
 _PAUSE = 0.2
 
@@ -100,10 +99,10 @@ class QueueWatch:
         self._async = self._connection = None
         if self._asking is not None:
             self._asking.cancel()  # the client trips over a connection that is closed while it is opened
-        with move_on_after(_CLOSED_WITHIN, shield=True):  # the caller may have been cancelled
+        with CancelScope(shield=True):  # the caller may have been cancelled
             async with self._interrupting:
                 if connection is not None:
                     await connection.aclose()
                 for each in ending:
                     with suppress(*TROUBLE):
-                        await each.aclose()
+                        await end_at_once(each)

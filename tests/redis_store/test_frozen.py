@@ -21,7 +21,7 @@ from batonpass.contracts.names import partition_of
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis import patience
 from batonpass.coordinator.redis.cluster import ClusterStore
-from batonpass.coordinator.store import Store
+from batonpass.coordinator.store import Store, Topic
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import new_job
 from tests.harness.cluster import Cluster
@@ -99,6 +99,35 @@ def test_a_server_with_tls(tmp_path: Path, runner: asyncio.Runner) -> None:
     server.start()
     try:
         _try(open_store(f"{server.verified_url}&{_QUICK}"), runner, "async", server)
+    finally:
+        server.close()
+
+
+@pytest.mark.capability("redis-tls")
+@pytest.mark.skipif(tls_binary() is None, reason="no redis-server with TLS at hand")
+@pytest.mark.parametrize("subject", ["claims", "events", "calls"])
+async def test_what_is_closed_waits_for_no_farewell(tmp_path: Path, subject: str) -> None:
+    """TLS has one. Cutting short the client library's wait for it raised cancellations that no scope knew, and the
+    worker ended with them."""
+    server = TlsServer(tmp_path)
+    server.start()
+    try:
+        store = open_store(server.verified_url)
+        watch = store.watch(Topic(queues=("a",) if subject == "claims" else (), subject=""))
+        await watch.aopen()
+        await store.acall(c.ListJobs())
+        part: Any = {"claims": watch, "events": store._subscriptions, "calls": store._async}[subject]  # type: ignore[attr-defined]
+        client: Any = part._async if subject == "claims" else part.here()._client
+        pool = client.connection_pool
+        connections = [await pool.get_connection() for _ in range(2)]
+        await connections[-1].disconnect()
+        for each in connections:
+            await pool.release(each)
+        with frozen(server):
+            began = time.monotonic()
+            await part.aclose()
+            assert time.monotonic() - began < 1
+        await store.aclose()
     finally:
         server.close()
 
