@@ -33,6 +33,7 @@ from .loop_client import MOST_CONNECTIONS
 from .patience import patience
 from .place import NAMED, Place, read_place
 from .private import CLOSED, cut_off, pooled_for
+from .renewing import renewing
 from .subscription import Subscription
 
 # The client library is typed in part only.
@@ -136,6 +137,10 @@ class ClusterLink:
         self.lifetime.check()
         nodes = [_AsyncNode(*seed) for seed in self._seeds]
         client = _Async(startup_nodes=nodes, retry=AsyncRetry(NoBackoff(), 0), **self._options)
+        kind = renewing(client.connection_kwargs["connection_class"])
+        client.connection_kwargs["connection_class"] = kind  # of nodes that it finds
+        for node in client.nodes_manager.startup_nodes.values():
+            node.connection_class = kind
         return Side(client)
 
     def _new_subscription(self) -> Subscription:

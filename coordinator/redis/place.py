@@ -24,6 +24,7 @@ from ...contracts.version import __version__
 from ..urls import unusable
 from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience, silent_once
 from .private import cut_off, pooled
+from .renewing import renewing
 
 # The client library is typed in part only.
 _Sync: Any = redis.Redis
@@ -125,7 +126,10 @@ class Place:
 
     def aclient(self, *, waits: bool = False) -> Any:
         """`client` for async code."""
-        return self._client(_Async, _AsyncSentinel, AsyncRepeats, waits)
+        client = self._client(_Async, _AsyncSentinel, AsyncRepeats, waits)
+        for each in connected_by(client):
+            each.connection_pool.connection_class = renewing(each.connection_pool.connection_class)
+        return client
 
     def opening(self) -> AbstractContextManager[None]:
         """A block in which a silent server is not asked again, so that a mistaken address is reported within seconds.

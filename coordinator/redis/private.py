@@ -1,4 +1,5 @@
-"""What we use of redis-py's connections that is private there. A new release of it is checked against this file.
+"""What we use of redis-py's connections that is private there. A new release of it is checked against this file (and
+renewing.py, which changes how they begin).
 
 It has no public way to share a connection: to write commands and read replies without waiting for each in turn.
 """
