@@ -133,6 +133,13 @@ def _server(info: Mapping[str, Any], url: str, replicas: int) -> Iterator[Findin
     confirmed = f"{replicas} confirm each write" if replicas else "none is waited for"
     told = f", {attached} replica(s), of which {confirmed}" if attached else ""
     yield Finding("ok", "server", f"{name} {version}, {memory}{told}")
+    if 0 < replicas < attached:
+        yield Finding(
+            "warn",
+            "replicas",
+            f"each write is confirmed by {replicas} of {attached} replicas, and a failover may promote another one, "
+            f"which lacks it: give the number of all of them, ?replicas={attached}",
+        )
 
 
 def _full(info: Mapping[str, Any], url: str) -> Iterator[Finding]:

@@ -243,8 +243,21 @@ def test_as_many_replicas_confirm_as_are_asked_for(trio: Failover, tmp_path: Pat
         with frozen(second), pytest.raises(bp.Unconfirmed, match=r"1 of 2 replica\(s\) confirmed"):
             store.call(new_job())
         store.close()
+        assert told_of_replicas(f"{trio.url}?replicas=2") == []
+        assert told_of_replicas(trio.url) == []  # the server says what a failover may lose then
+        [text] = told_of_replicas(f"{trio.url}?replicas=1")
+        assert "each write is confirmed by 1 of 2 replicas, and a failover may promote another one" in text
+        assert "?replicas=2" in text
     finally:
         second.close()
+
+
+def told_of_replicas(url: str) -> list[str]:
+    """What `batonpass doctor` warns of."""
+    store = open_store(url)
+    findings = store.examine().findings
+    store.close()
+    return [each.text for each in findings if (each.level, each.about) == ("warn", "replicas")]
 
 
 def test_no_sentinel_and_no_such_service(trio: Failover) -> None:
