@@ -130,8 +130,8 @@ def connect(
     """Connect to a store: `async with connect(url) as coordinator`, or in sync code `with`.
 
     - `url` is `sqlite:///file.db`, `redis://host:6379`, `rediss://...`, `redis+sentinel://host:26379/service`,
-      `redis+cluster://host:7000,host2:7000` or `memory://` (default: BATONPASS_URL, else `sqlite:///batonpass.db`, as
-      for the command line).
+      `redis+cluster://host:7000,host2:7000` (with TLS `rediss+sentinel://` and `rediss+cluster://`) or `memory://`
+      (default: BATONPASS_URL, else `sqlite:///batonpass.db`, as for the command line).
     - `namespace` keeps several users of one store apart (default: the URL's `?namespace=`, else "default").
     - `app` has the agents and contracts that are known without asking the store (default: all apps of this process).
     - `codec` encrypts, signs or compresses what is stored (default: according to BATONPASS_ENCRYPT_KEYS,

@@ -16,7 +16,7 @@ from .store import KEPT_EVENTS, Store
 
 FORMS = (
     "sqlite:///file.db, redis://host:6379, rediss://host:6379, redis+sentinel://host:26379/service, "
-    "redis+cluster://host:6379,host2:6379 or memory://"
+    "redis+cluster://host:6379,host2:6379 (with TLS rediss+sentinel://, rediss+cluster://) or memory://"
 )
 DEFAULT_URL = "sqlite:///batonpass.db"
 VARIABLE = "BATONPASS_URL"

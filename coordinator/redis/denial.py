@@ -1,5 +1,5 @@
-"""Denial: a server refuses a user whom it had let in, as when a password is rotated, or an ACL is loaded with a mistake
-that is corrected after a while. Then nothing was written, so a caller may try again."""
+"""Denial: a server refuses a user whom it had let in, as when a password or a certificate is rotated, or an ACL is
+loaded with a mistake that is corrected after a while. Then nothing was written, so a caller may try again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from redis import exceptions
 
 from ...contracts.errors import BatonpassError, Unreachable
+from ..refusals import Denied
 from .failures import failure, first_line, in_script
 from .rights import Rights
 
@@ -29,20 +30,20 @@ class Denial:
     def failure(self, error: Exception, url: str) -> BatonpassError:
         """The error for the user: what happened at the server, and what to do."""
         told = failure(error, url)
-        if not self.let_in or not _is_denied(error):
+        if not self.let_in or not _is_denied(error, told):
             return told
         now = time.monotonic()
         self.since = self.since or now
         return Unreachable(
-            f"{told}. It was let in before: put its password and permissions back, or start again with what is right "
-            f"(a worker ends after {LASTING / 60:g} minutes of this)",
+            f"{told}. It was let in before: put its password, permissions or certificates right (files that change are "
+            f"read again), or start again with what is right (a worker ends after {LASTING / 60:g} minutes of this)",
             lasting=now - self.since >= LASTING,
         )
 
 
-def _is_denied(error: Exception) -> bool:
+def _is_denied(error: Exception, told: BatonpassError) -> bool:
     """Whether the user may do nothing at all. (A user who lacks a single command has usually never had it.)"""
-    if isinstance(error, exceptions.AuthenticationError):
-        return True
+    if not isinstance(error, exceptions.ResponseError):
+        return isinstance(told, Denied)
     text = first_line(error)
     return isinstance(error, exceptions.NoPermissionError) and not in_script(text) and any(w in text for w in _WHOLE)

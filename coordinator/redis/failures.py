@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from redis import exceptions
-from redis.sentinel import MasterNotFoundError
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachable
 from ..refusals import Denied
+from .sentinels import NO_MASTER
+from .tls import tls_hint, tls_mistake
 
 _ACL = (
     "~bp:* &bp:* and the commands in batonpass/coordinator/redis/acl: of worker.acl for a worker, of client.acl for "
@@ -46,11 +47,17 @@ def in_script(text: str) -> bool:
     return any(words in text for words in _NO_PERMISSION)
 
 
-def _no_master(error: MasterNotFoundError, url: str, text: str) -> BatonpassError:
+def _no_master(error: Exception, url: str, text: str) -> BatonpassError:
     """The error if no Sentinel names a master. What each one answered comes after the first words."""
+    cause = error.__cause__
+    if isinstance(cause, Exception) and (mistake := tls_mistake(cause, first_line(cause), f"a Sentinel of {url}")):
+        return Denied(mistake)
     if "AuthenticationError" in str(error):
         return Denied(f"a Sentinel of {url} refused the login: give its password with ?sentinel_password=PASSWORD")
-    return Unreachable(f"no Redis at {url}: {text}: its Sentinels can't be reached, or watch no service of that name")
+    why = f" ({first_line(cause)}{tls_hint(first_line(cause))})" if isinstance(cause, Exception) else ""
+    return Unreachable(
+        f"no Redis at {url}: {text}: its Sentinels can't be reached{why}, or watch no service of that name"
+    )
 
 
 def lacks(url: str, text: str, needed: str = _ACL) -> str:
@@ -61,7 +68,7 @@ def lacks(url: str, text: str, needed: str = _ACL) -> str:
 def failure(error: Exception, url: str, needed: str = _ACL) -> BatonpassError:
     """The error for the user: what happened at the server, and what to do. `needed` are the rights that it takes."""
     text = first_line(error)
-    if isinstance(error, MasterNotFoundError):
+    if isinstance(error, NO_MASTER):
         return _no_master(error, url, text)
     if isinstance(error, exceptions.AuthenticationError):
         # How a server answers a client without a password, depending on what it was asked first.
@@ -71,12 +78,12 @@ def failure(error: Exception, url: str, needed: str = _ACL) -> BatonpassError:
         return Denied(lacks(url, text, f"{needed}; `redis-cli ACL LOG` names which"))
     if isinstance(error, exceptions.MovedError):
         return BadSetup(f"{url} is one node of a cluster: write redis+cluster:// instead of redis://")
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return BadSetup(f"{url} has a certificate that can't be verified (?ssl_ca_certs=FILE): {text}")
+    if mistake := tls_mistake(error, text, url):
+        return Denied(mistake)
     if isinstance(error, exceptions.InvalidResponse):
         return Unreachable(f"the server at {url} is not Redis: {text}")
     if not isinstance(error, exceptions.ResponseError):
-        return Unreachable(f"no Redis at {url}: {text}")
+        return Unreachable(f"no Redis at {url}: {text}{tls_hint(text)}")
     if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
         return Overloaded(
             f"{url} is out of memory: nothing was written, raise its maxmemory or free some, and try again"

@@ -13,10 +13,8 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 import redis
 import redis.asyncio
-from redis.asyncio import sentinel as asyncio_sentinel
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import ConnectionError, InvalidResponse, ResponseError, TimeoutError
-from redis.sentinel import Sentinel
 
 from ...contracts.errors import BadSetup
 from ...contracts.lean import dataclass
@@ -25,12 +23,13 @@ from ..urls import unusable
 from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience, silent_once
 from .private import cut_off, pooled
 from .renewing import renewing
+from .sentinels import AsyncSentinels, Sentinels
 
 # The client library is typed in part only.
 _Sync: Any = redis.Redis
 _Async: Any = redis.asyncio.Redis
-_SyncSentinel: Any = Sentinel
-_AsyncSentinel: Any = asyncio_sentinel.Sentinel
+_SyncSentinel: Any = Sentinels
+_AsyncSentinel: Any = AsyncSentinels
 
 # What can go wrong at a server, or whatever is at its address. Any other error is a mistake of ours.
 TROUBLE = (ConnectionError, TimeoutError, ResponseError, InvalidResponse, OSError)
@@ -199,6 +198,8 @@ def _read(parts: SplitResult) -> Place:
     login, _, hosts = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
     typed = {name: _option(name, value, parts.scheme) for name, value in options.items()}
+    if "ssl_keyfile" in typed and "ssl_certfile" not in typed:
+        raise ValueError("it has ssl_keyfile, but no ssl_certfile")
     typed |= {"username": unquote(user)} if user else {}
     typed |= {"password": unquote(password)} if password else {}
     words = [unquote(word) for word in parts.path.split("/") if word]

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -254,7 +255,7 @@ def test_as_many_replicas_confirm_as_are_asked_for(trio: Failover, tmp_path: Pat
 
 def told_of_replicas(url: str) -> list[str]:
     """What `batonpass doctor` warns of."""
-    store = open_store(url)
+    store: Any = open_store(url)
     findings = store.examine().findings
     store.close()
     return [each.text for each in findings if (each.level, each.about) == ("warn", "replicas")]

@@ -90,5 +90,5 @@ def test_a_server_that_can_not_be_verified(start: Start) -> None:
 def test_a_client_without_a_certificate_is_refused(start: Start) -> None:
     server = start(True)
     bp.connect(server.url).open().store.close()
-    with pytest.raises(bp.Unreachable):
+    with pytest.raises(bp.BatonpassError, match="ssl_certfile"):
         bp.connect(server.verified_url).open()
