@@ -71,11 +71,13 @@ class Basket:
 def test_a_migration_that_wants_it(bench: Bench, wants: str) -> None:
     """The rest is as stored then. A state that takes its place is of the present version."""
     old = _define()
-    at = bench.run(bench.face().save(thread="run", agent="write", state={"n": 1, "cfg": old(lr=0.5)})).id
+    at = bench.run(
+        bench.face(bp.App("before")).save(thread="run", agent="migrated", state={"n": 1, "cfg": old(lr=0.5)})
+    ).id
     new = _define(steps=int)
     app = bp.App("unreadable")
-    app.agent("write", accepts=bp.State, returns=bp.State, state_version=2)(lambda state: state)
-    app.migration("write", from_version=1)(
+    app.agent("migrated", accepts=bp.State, returns=bp.State, state_version=2)(lambda state: state)
+    app.migration("migrated", from_version=1)(
         lambda state: {**state, "of": state[wants].real if wants == "n" else state[wants].lr}
     )
     face = bench.face(app)
