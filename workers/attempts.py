@@ -21,7 +21,7 @@ from ..coordinator.following import afollow
 from ..coordinator.store import Store
 from .adapters import run_by
 from .aside import reading
-from .caught import Raised
+from .caught import Told
 from .context.base import Rejecting
 from .context.context import Context, entered
 from .context.fan_out import counting
@@ -33,7 +33,6 @@ from .outcomes.refused_handoffs import Held, keep, kept
 from .remembering import remembering
 from .session import LeaseSession
 from .single import single
-from .threads import place
 
 
 class Attempts:
@@ -100,7 +99,7 @@ class Attempts:
                 session.check_told()
             rejecting = single(error)
             if isinstance(rejecting, Rejecting):
-                session.told = dict.fromkeys(rejecting.known, Raised(place()))
+                session.told = Told(rejecting.known)
                 return Rejected(str(rejecting))
             raise
         finally:

@@ -55,7 +55,7 @@ def in_doubt(session: LeaseSession, *, over: bool = False, known: Collection[str
 
 def known_in(session: LeaseSession) -> frozenset[str]:
     """The keys of those of whose error the agent's code was told, and went on."""
-    return frozenset(key for key, raised in session.told.items() if raised.is_known(session.home))
+    return session.told.known(session.home) if session.told else frozenset()
 
 
 def not_named(session: LeaseSession, text: str) -> list[str]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
     from ..contracts.transcript import Transcript
-    from .caught import Raised
+    from .caught import Told
     from .threads import Place
 
 R = TypeVar("R")
@@ -70,7 +70,7 @@ class LeaseSession:
     home: Place | None = None  # where the agent's function runs, if it is one: see `threads.place`
     parts: Parts | None = None
     under_way: Collection[str] = ()  # the keys of the effects that are
-    told: Mapping[str, Raised] = MappingProxyType({})  # where their errors were raised in this run, by key
+    told: Told | None = None  # their errors in this run
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace

@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeAlias, cast
 from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, Fenced, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
 from ...contracts.raised import described
-from ..caught import Raised
 from ..doubt import Started, about_of, changed, noted, start_of, unknown
 from ..parts import is_anothers
 from ..session import LeaseSession
@@ -168,14 +167,11 @@ def _under_way(steps: Steps, session: LeaseSession, key: str) -> Generator[None]
     call = object()
     if steps.effects.setdefault(key, call) is not call:  # in one go, since there may be other threads
         raise _twice(key)
-    steps.told.pop(key, None)
+    steps.told.forget(key)
     try:
         yield
     except Exception as error:
-        raised = Raised.here(session.home, error, steps.told.values())
-        for other in [other for other, earlier in steps.told.items() if earlier.is_settled()]:
-            steps.told[other] = Raised(session.home)  # it keeps neither errors nor frames
-        steps.told[key] = raised
+        steps.told.note(key, error, session.home)
         raise
     finally:
         del steps.effects[key]

@@ -20,7 +20,7 @@ from ...contracts.errors import BadSetup, StepMismatch, Unserializable
 from ...coordinator.commands import STEP
 from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
-from ..caught import Raised
+from ..caught import Told
 from ..doubt import settled
 from ..parts import is_anothers
 from .arguments import digest_of, same
@@ -74,7 +74,7 @@ class Steps:
         self.pause: Pause | None = None
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
-        self.told: dict[str, Raised] = {}  # where their errors were raised in this run, by key
+        self.told = Told()  # their errors in this run
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
         self._session = session
         self._own_state = own_state

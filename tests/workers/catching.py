@@ -1,0 +1,49 @@
+"""Agents whose effects fail in tasks and threads beside their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import batonpass as bp
+
+from .serving import Ask, Reply, only, serving
+
+Acts: TypeAlias = Callable[[bp.Context], Awaitable[Any]]
+ONCE = bp.Retry(attempts=1)
+# What is left to itself, and would be collected.
+TASKS: set[asyncio.Future[Any]] = set()
+
+
+async def lost() -> None:
+    raise ConnectionError("the reply was lost")
+
+
+def lost_there() -> None:
+    raise ConnectionError("the reply was lost")
+
+
+def pays(ctx: bp.Context) -> asyncio.Task[Any]:
+    return asyncio.create_task(ctx.effect("pay", lost))
+
+
+async def settled(task: asyncio.Task[Any]) -> None:
+    with contextlib.suppress(ConnectionError):
+        await task
+
+
+async def outcome(acts: Acts) -> tuple[str, str]:
+    """How a job ends whose agent acts like this: its state, and why."""
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await acts(ctx)
+        return Reply(text="done")
+
+    async with serving(only(agent, retries=ONCE), "memory://") as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with contextlib.suppress(bp.JobFailed):
+            await job.result(timeout=30)
+        info = await job.info()
+        return info.state, info.reason
