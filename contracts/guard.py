@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import Any, TypeVar
 
 from .errors import BadSetup
+
+_C = TypeVar("_C")
 
 # Visits that a path is shown with at most: the last ones tell what went on.
 _SHOWN = 100
@@ -33,6 +37,21 @@ class Spent:
         return bool(self.tokens or self.cost)
 
 
+def _knows_what_was_named(made: type[_C]) -> type[_C]:
+    """A limit that was given its default's value differs from one that was not given."""
+    kind: Any = made
+    init = kind.__init__
+
+    @wraps(init)
+    def init_and_note(self: _C, **given: Any) -> None:
+        object.__setattr__(self, "_named", tuple(given))
+        init(self, **given)
+
+    kind.__init__ = init_and_note
+    return made
+
+
+@_knows_what_was_named
 @dataclass(frozen=True, kw_only=True)
 class Guard:
     """Limits that park a job instead of handing it on. It fails with the reason "chain_guard" and shows its path.
@@ -41,6 +60,9 @@ class Guard:
     - `repeats` is how often in a row the path may repeat the same sequence of agents, of any length. It stops a job
       that loops between draft and review too often.
     - `tokens` and `cost` are what all hops together may use (`ctx.spend`). None means no limit.
+
+    A redrive with a guard (`redrive(..., guard=)`) changes the limits that it names, and the others stay. To lift a
+    budget, name it: `Guard(cost=None)`.
 
     A fork, or a job that a client hands off, is a new job with its own guard (`fork(..., guard=)`). Each child of a
     fan-out may use what is left. What children used counts when they are joined. For those that end later, it counts
@@ -70,6 +92,11 @@ class Guard:
             return f"{len(path)} hops are more than hops={self.hops}: {shown(path)}"
         times = rounds(path, self.repeats)
         return f"{times} rounds in a row are more than repeats={self.repeats}: {shown(path)}" if times else ""
+
+    def onto(self, earlier: Guard) -> Guard:
+        """The earlier limits, with those that this one names."""
+        named: tuple[str, ...] = vars(self)["_named"]
+        return replace(earlier, **{name: getattr(self, name) for name in named})
 
     @property
     def limits_spending(self) -> bool:

@@ -170,11 +170,11 @@ class Coordinator(Scheduling):
 
         Finished steps don't run again. `payload` replaces the agent's payload, and `changes` replaces values of its
         state, by key, or what is at a place in one ("messages[0].content"). If the thread was taken back since the
-        job failed, the job continues from there. `guard` replaces the job's limits: a handoff that was refused is
-        then made without running the hop again. `not_done` are the keys of effects whose outcome was unknown, and which
-        have not happened, as you found out: they are called again. Raises `WrongState` if the job has not failed, and
-        `BadSetup` for another payload of a graph, team or flow that has already started, because its payload is in its
-        state, and for effects that had not started.
+        job failed, the job continues from there. `guard` changes the limits that it names, and the others stay: a
+        handoff that was refused is then made without running the hop again. `not_done` are the keys of effects whose
+        outcome was unknown, and which have not happened, as you found out: they are called again. Raises `WrongState`
+        if the job has not failed, and `BadSetup` for another payload of a graph, team or flow that has already started,
+        because its payload is in its state, and for effects that had not started.
         """
         await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard, not_done))
 

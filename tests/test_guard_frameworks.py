@@ -143,7 +143,7 @@ async def test_a_loop_through_all_frameworks_is_parked_with_its_path_and_what_it
 
         await coordinator.redrive(job.id, guard=bp.Guard(repeats=2, hops=10))
         assert "3 rounds in a row" in str((await reached(job, bp.JobState.FAILED)).error)
-        await coordinator.redrive(job.id, guard=bp.Guard(hops=12))
+        await coordinator.redrive(job.id, guard=bp.Guard(hops=12, repeats=5))
         info = await reached(job, bp.JobState.FAILED)
         assert "13 hops are more than hops=12" in str(info.error)
         assert calls == ["graph", "graph", *["crew", "team"] * 4]
@@ -172,7 +172,7 @@ async def test_over_budget_a_framework_stops_and_goes_on_from_there(
         await coordinator.redrive(job.id, guard=bp.Guard(tokens=each))
         info = await reached(job, bp.JobState.FAILED)
         assert (info.reason, len(calls)) == ("chain_guard", 2)
-        await coordinator.redrive(job.id, guard=bp.Guard())
+        await coordinator.redrive(job.id, guard=bp.Guard(tokens=None))
         assert (await job.result(timeout=DEADLINE)).text.startswith("a ")
         assert len(calls) == 3
         assert (await job.info()).spent == bp.Spent(all_of_it)

@@ -196,7 +196,7 @@ def past(text: str | None, option: str) -> datetime | None:
 
 
 def guarded(text: str) -> Guard:
-    """A guard as given on the command line: a JSON object of some of its fields. The others have their defaults."""
+    """A guard as given on the command line: a JSON object of some of its fields."""
     try:
         return Guard(**read_json(text))
     except (ValueError, TypeError):

@@ -69,7 +69,8 @@ class Answer(Body):
 
 
 class Limits(Body):
-    """A guard. Limits that are not given are `Guard`'s defaults."""
+    """A guard. Limits that are not given are `Guard`'s defaults, and in a redrive they stay as they are. A budget that
+    is null is lifted."""
 
     hops: int | None = None
     repeats: int | None = None
@@ -79,7 +80,8 @@ class Limits(Body):
     @property
     def guard(self) -> Guard:
         """These limits as a guard."""
-        return Guard(**self.model_dump(exclude_none=True))
+        given = self.model_dump(exclude_unset=True)
+        return Guard(**{name: given[name] for name in given if given[name] is not None or name in ("tokens", "cost")})
 
 
 class Redrive(Body):
@@ -93,7 +95,7 @@ class Redrive(Body):
     add: dict[str, Any] | None = None
     """Values under new keys of its state, or results of effects, as in `changes`."""
     guard: Limits | None = None
-    """Instead of its limits."""
+    """Limits to change. The others stay as they are."""
     not_done: list[str] = []
     """The keys of effects whose outcome was unknown, and which have not happened: they are called again."""
 

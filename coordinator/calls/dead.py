@@ -122,7 +122,7 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
     if payload is not None:
         contract, data = yield from book.address(row.agent, payload)
         envelope = replace(envelope, contract=contract, payload=data)
-    onward = seal_envelope(replace(envelope, guard=guard or envelope.guard))
+    onward = seal_envelope(replace(envelope, guard=guard.onto(envelope.guard) if guard else envelope.guard))
     lane = yield from book.lane(row.agent, envelope.contract, envelope.payload)
     return target(row.agent, envelope.contract, onward, priority=row.priority, lane=lane)
 

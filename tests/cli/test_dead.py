@@ -298,7 +298,7 @@ def test_a_thread_that_is_busy_keeps_no_others_back(run: CommandLine) -> None:
 
 
 def test_a_job_that_its_guard_parked_goes_on_with_another_guard(run: CommandLine) -> None:
-    job = run("submit", "order", '{"text": "good"}', "--guard", '{"hops": 1}').out.strip()
+    job = run("submit", "order", '{"text": "good"}', "--guard", '{"hops": 1, "cost": 2}').out.strip()
     with working(run.url), bp.connect(run.url, app=app) as coordinator:
         with pytest.raises(bp.JobFailed):
             coordinator.job(job).result(timeout=30)
@@ -307,7 +307,7 @@ def test_a_job_that_its_guard_parked_goes_on_with_another_guard(run: CommandLine
         assert letter["guard"]["hops"] == 1
         run("redrive", job, "--guard", '{"hops": 2}')
         assert coordinator.job(job, returns=Bill).result(timeout=30) == Bill(text="GOOD")
-    assert "hops 2, repeats 5" in run("show", job).out
+    assert "hops 2, repeats 5, cost 2" in run("show", job).out
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,12 @@ async def test_a_failed_job_is_mended(store_url: str) -> None:
 
             job = await coordinator.submit("careful", Ask(text="bad"))
             assert await redriven(job, payload={"text": "good"}) == Reply(text="good")
-            job = await coordinator.submit("costly", Ask(text="dear"), guard=bp.Guard(tokens=5))
+            job = await coordinator.submit("costly", Ask(text="dear"), guard=bp.Guard(hops=3, tokens=5))
             assert await redriven(job, guard={"tokens": 50}) == Reply(text="dear")
+            assert (await job.info()).guard == bp.Guard(hops=3, tokens=50)
+            job = await coordinator.submit("costly", Ask(text="dear"), guard=bp.Guard(hops=3, tokens=5, cost=1))
+            assert await redriven(job, guard={"hops": None, "tokens": None}) == Reply(text="dear")
+            assert (await job.info()).guard == bp.Guard(hops=3, cost=1)
 
 
 @pytest.mark.parametrize("names", [("FIRST_NAME", "first_name"), ("FIRST_NAME", "last")])

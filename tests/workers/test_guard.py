@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -59,6 +60,24 @@ async def test_a_loop_is_parked_with_its_path_and_goes_on_without_redoing_the_ho
         assert (info.guard, info.spent, info.path) == (bp.Guard(repeats=20), bp.Spent(80, 4), ("draft", "review") * 8)
 
 
+async def test_a_redrive_keeps_the_limits_that_its_guard_does_not_name(store_url: str) -> None:
+    desk = Desk(enough=99)
+    async with serving(desk.app, store_url) as coordinator:
+        first = bp.Guard(hops=5, tokens=1000, cost=20)
+        job = await coordinator.submit("draft", Ask(), guard=first)
+        assert "more than hops=5" in await parked(job)
+        await coordinator.redrive(job.id, guard=bp.Guard(repeats=2))
+        assert "more than hops=5" in await parked(job)
+        assert (await job.info()).guard == replace(first, repeats=2)
+        await coordinator.redrive(job.id, guard=bp.Guard())
+        assert "more than hops=5" in await parked(job)
+        assert (await job.info()).guard == replace(first, repeats=2)
+        # What is named counts, also if it is the default.
+        await coordinator.redrive(job.id, guard=bp.Guard(hops=50, repeats=5, cost=None))
+        assert "more than repeats=5" in await parked(job)
+        assert (await job.info()).guard == bp.Guard(tokens=1000)
+
+
 async def test_a_loop_below_the_limit_passes() -> None:
     async with serving(Desk(enough=5).app) as coordinator:
         job = await coordinator.submit("draft", Ask(), returns=Reply)
@@ -95,7 +114,7 @@ async def test_another_payload_or_state_runs_the_hop_again() -> None:
         for job in jobs:
             await parked(job)
         desk.enough = 3
-        await coordinator.redrive(jobs[0].id, changes={"write": "mended"}, guard=bp.Guard())
+        await coordinator.redrive(jobs[0].id, changes={"write": "mended"}, guard=bp.Guard(hops=50))
         assert (await jobs[0].result(timeout=30)).text == "mended for 20, 1"
         await coordinator.redrive(jobs[1].id, changes={"write": "mended"})
         assert "2 hops are more than hops=1" in await parked(jobs[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp
 
 from batonpass.contracts.bounds import MAX_PAYLOAD
 from batonpass.contracts.errors import Conflict, Refused
+from batonpass.contracts.guard import Guard
 from batonpass.contracts.job import JobState
 from batonpass.coordinator.client import Coordinator
 
@@ -238,8 +238,7 @@ class _Page:
     async def redrive(self, request: Request) -> Response:
         async def redriving(job: str) -> str:
             typed = request.state.typed
-            changed = fields.limits(typed)
-            guard = replace((await self._coordinator.job(job).info()).guard, **changed) if changed else None
+            guard = Guard(**changed) if (changed := fields.limits(typed)) else None
             await self._coordinator.redrive(job, payload=fields.payload(typed.get("payload", "")), guard=guard)
             return "redriven"
 
