@@ -36,7 +36,7 @@ FailureReason: TypeAlias = Literal[
     "unknown_agent",
     "ambiguous",
     "unanswered",
-    "children",  # it went on without enough of them
+    "children",  # it went on without enough of them, or failed before it recorded more than how they ended
     "chain_guard",
     "poison",
     "corrupted",

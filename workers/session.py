@@ -71,6 +71,7 @@ class LeaseSession:
     parts: Parts | None = None
     under_way: Collection[str] = ()  # the keys of the effects that are
     told: Told | None = None  # their errors in this run
+    lost: Mapping[str, str] = MappingProxyType({})  # the fan-outs that a redrive makes again: see `Steps.lost`
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
@@ -85,8 +86,7 @@ class LeaseSession:
     def __init__(self, store: Store, delivery: Delivery, app: App | None = None) -> None:
         self._row = row = delivery.job
         self._store = store
-        self._loop = running_loop()
-        self._app = app
+        self._loop, self._app = running_loop(), app
         self.fence, self.job_id = row.fence, row.id
         self.hop, self.agent = row.hop, row.agent
         self.attempt, self.token, self.priority = row.attempt, row.token, row.priority

@@ -42,6 +42,10 @@ from .several import done_to, tell
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
 NARROWING = "--agent, --reason, --since and --until"
+_NOT_ASKED_FOR = (
+    "for which its parent, {parent}, does not ask any more: `batonpass redrive {job}` runs it alone, `batonpass delete "
+    "{job}` drops it"
+)
 Reason = Annotated[FailureReason | None, typer.Option(help="Only those that failed for this reason")]
 
 
@@ -162,9 +166,11 @@ def _tell_redriven(
     redriven = [job for job in done if job not in {*retry.busy, *retry.gone}]
     lines = [f"redriven {job}" for job in redriven]
     lines += [f"left {job} to its parent, {parent}" for job, parent in choice.left.items()]
+    lines += [f"left {job}, {_NOT_ASKED_FOR.format(job=job, parent=parent)}" for job, parent in choice.alone.items()]
     lines += [f"left {job} until {child} has completed" for job, child in choice.waits.items()]
     lines += [f"left {job} until {other} has ended, which runs on its thread" for job, other in retry.busy.items()]
-    about = {"redriven": redriven, "left": choice.left, "waits": {**choice.waits, **retry.busy}}
+    left = {**choice.left, **choice.alone}
+    about = {"redriven": redriven, "left": left, "waits": {**choice.waits, **retry.busy}}
     tell(about, lines or ["there are no such dead letters"], stopped, as_json=as_json)
 
 

@@ -6,48 +6,64 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from batonpass.contracts.errors import NotFound
-from batonpass.contracts.job import CHILDREN, JobInfo, JobState
+from batonpass.contracts.job import CHILDREN, ENDED, JobInfo, JobState
+from batonpass.coordinator.calls import drive
+from batonpass.coordinator.calls.jobs import look
+from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Jobs to redrive. Of the others that were wanted: children left to their parents, and parents that wait for a
-    child."""
+    """Jobs to redrive. Of the others that were wanted: children left to their parents, children whose parents ask for
+    them no more, and parents that wait for a child."""
 
     jobs: list[str]
     left: dict[str, str] = field(default_factory=dict[str, str])
+    alone: dict[str, str] = field(default_factory=dict[str, str])
     waits: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def chosen(coordinator: SyncCoordinator, letters: list[JobInfo], wanted: Collection[str]) -> Choice:
     """Choose from those dead letters that are wanted. `letters` are all that there are."""
-    left, waits = (
+    left, alone, waits = (
         {job: other for job, other in held_back.items() if job in wanted}
         for held_back in _held_back(coordinator, letters)
     )
-    return Choice([info.id for info in letters if info.id in wanted and info.id not in {*left, *waits}], left, waits)
+    held = {*left, *alone, *waits}
+    return Choice([info.id for info in letters if info.id in wanted and info.id not in held], left, alone, waits)
 
 
-def _held_back(coordinator: SyncCoordinator, letters: list[JobInfo]) -> tuple[dict[str, str], dict[str, str]]:
-    """Of all dead letters, the children that are left to their parents, and the parents that have to wait for a child.
+def _held_back(
+    coordinator: SyncCoordinator, letters: list[JobInfo]
+) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Of all dead letters, the children that are left to their parents, those whose parents ask for them no more, and
+    the parents that have to wait for a child.
 
-    A parent that is redriven has its children go on, and one that has ended otherwise, or is gone, asks for none. But
-    if an effect of a child may have happened, its parents would only fail again until that is settled.
+    A parent that is redriven has its children go on, unless it had gone on without them. One that has ended otherwise,
+    or is gone, asks for none. But if an effect of a child may have happened, its parents would only fail again until
+    that is settled, if they can't do without it.
     """
     by_id = {info.id: info for info in letters}
-    outside = {info.parent for info in letters if info.parent and info.parent not in by_id}
-    asking = {parent for parent in outside if _asks(coordinator, parent)}
+    parents = {info.parent: _row(coordinator, info.parent) for info in letters if info.parent}
+    asking = {None, *(parent for parent, row in parents.items() if row and _asks(row))}
+    needing = {parent for parent, row in parents.items() if row and (row.verdict == "broken" or not row.spare)}
     left: dict[str, str] = {}
+    alone: dict[str, str] = {}
     waits: dict[str, str] = {}
     for info in letters:
         above = _above(info, by_id)
-        useful = (above[-1] if above else info).parent in (None, *asking) and all(map(_broke, above))
-        if info.reason == "ambiguous" and useful:
+        useful = all(each.parent in asking for each in (info, *above))
+        if info.reason == "ambiguous" and useful and all(each.id in needing for each in above):
             waits |= {parent.id: info.id for parent in above}
+        elif info.parent not in asking:
+            alone[info.id] = str(info.parent)
         elif info.parent and (above or not useful):
             left[info.id] = info.parent
-    return {job: parent for job, parent in left.items() if job not in waits}, waits
+    for held_back in (left, alone):
+        for parent in held_back.keys() & waits.keys():
+            del held_back[parent]
+    return left, alone, waits
 
 
 def _above(info: JobInfo, letters: dict[str, JobInfo]) -> list[JobInfo]:
@@ -58,14 +74,15 @@ def _above(info: JobInfo, letters: dict[str, JobInfo]) -> list[JobInfo]:
     return found
 
 
-def _broke(info: JobInfo) -> bool:
-    return info.reason == CHILDREN
-
-
-def _asks(coordinator: SyncCoordinator, parent: str) -> bool:
-    """Whether a parent may still ask for children."""
+def _row(coordinator: SyncCoordinator, job: str) -> JobRow | None:
     try:
-        state = coordinator.job(parent).info().state
+        return drive(coordinator.store, look(job))
     except NotFound:
-        return False
-    return not state.ended or state is JobState.FAILED
+        return None
+
+
+def _asks(parent: JobRow) -> bool:
+    """Whether a parent, redriven if it has failed, may still ask for children."""
+    if parent.state == JobState.FAILED:
+        return parent.verdict == "cut" or parent.reason == CHILDREN
+    return parent.state not in ENDED

@@ -280,7 +280,7 @@ def _may_ask_again(records: Records, child: JobRow) -> bool:
     """Whether the parent may ask for a canceled child again: also for one that was redriven alone, or that is yet to
     become a child of the last fan-out, because it is staged."""
     row = records.job(child.parent) if child.parent else None
-    if row is None or row.verdict == "met" or not _may_count(row):
+    if row is None or not _may_count(row) or (row.verdict == "met" and not _is_open(row)):
         return False
     return child.brood in ("", row.fan) or records.count_staged(row.id) > 0
 
@@ -296,8 +296,8 @@ def _may_go_on(row: JobRow) -> bool:
 
 def _is_open(row: JobRow) -> bool:
     """Whether no run of the parent has acted on how its children ended, because it will fan out again."""
-    broke = row.verdict == "broken" and row.state == "failed" and row.reason == CHILDREN
-    return broke or (row.verdict == "cut" and _may_go_on(row))
+    failed_of_it = row.verdict in ("broken", "met") and row.state == "failed" and row.reason == CHILDREN
+    return failed_of_it or (row.verdict == "cut" and _may_go_on(row))
 
 
 def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> None:

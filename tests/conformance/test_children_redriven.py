@@ -121,6 +121,30 @@ def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
         assert left_of_fan_outs(bench.harness.dump()) == []
 
 
+@pytest.mark.parametrize("reason", ["children", "attempts"])
+def test_so_is_one_that_was_tolerated_if_its_parent_failed_over_it_after_all(reason: str, bench: Bench) -> None:
+    """It may ask again for one that was canceled, too. If it failed otherwise, it is told the same again."""
+    open_ = reason == "children"
+    family = Family(bench, bench.start(), 3, spare=3)
+    family.spawn()
+    for _ in range(2):
+        fence = bench.take()
+        bench.do(c.Record(fence, {"step/a": b"1"}))
+        bench.do(c.Fail(fence, "b", "attempts"))
+    family.end(2, "+")
+    assert bench.job(family.parent).verdict == "met"
+    bench.do(c.Fail(bench.take(), "lost", reason))
+    for number in (0, 1):
+        bench.do(c.Redrive(family.ids[number]))
+    claimed = {delivery.job.id: delivery for delivery in bench.claim(2)}
+    family.complete(claimed[family.ids[0]])
+    bench.do(c.Cancel(family.ids[1]))
+    assert [row.state for row in family.outcomes()] == ["completed" if open_ else "failed", "failed", "completed"]
+    assert dict(bench.do(c.ReadKept(family.ids[1])).journal) == ({"step/a": b"1"} if open_ else {})
+    bench.do(c.Redrive(family.parent))
+    assert bench.job(family.parent).verdict == ("cut" if open_ else "met")
+
+
 def redriven(bench: Bench, need: int) -> tuple[Family, dict[str, Delivery]]:
     """A family of three whose parent waits; the first child failed and was redriven. All three are claimed."""
     family = Family(bench, bench.start(), 3, need=need, spare=1)

@@ -132,7 +132,8 @@ class Worker:
             return c.Fail(fence, "boom", "", retry_in=self._random.choice([0, 50, 400]))
         if chance < 0.9:
             return c.Release(fence, "it died" if chance < 0.85 else "")
-        state, reason = self._random.choice([("failed", "attempts"), ("failed", "unanswered"), ("rejected", "no")])
+        ends = [("failed", "attempts"), ("failed", "unanswered"), ("failed", "children"), ("rejected", "no")]
+        state, reason = self._random.choice(ends)
         return c.Fail(fence, "boom", reason, state=state)
 
 

@@ -127,6 +127,8 @@ class Job:
         return "met" if self.done >= self.need or self.done + self.lost == self.children else ""
 
     def redrive(self) -> None:
+        if self.fan and self.reason == "children":
+            self.verdict = "cut"
         self.answered = "" if self.reason == "unanswered" else self.answered
         self.make_ready()
         self.attempt, self.crashes, self.closed = 1, 0, "redrive"

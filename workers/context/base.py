@@ -75,6 +75,7 @@ class BaseContext:
         timeout = inf if self._agent.timeout is None else seconds_of(self._agent.timeout)
         steps = Steps(self._session, own_state=self._agent.kind == "function", timeout=timeout)
         self._session.under_way, self._session.told = steps.effects, steps.told
+        self._session.lost = steps.lost
         return steps
 
     @property

@@ -244,9 +244,10 @@ class Context(BaseContext):
           ("collect", where a `wait` that can't be met ends with what there is). If more fail, `ChildrenFailed` is
           raised and the others are canceled. A tolerated failure appears as a `ChildFailed`.
 
-        An uncaught `ChildrenFailed` fails the job (reason "children") without another attempt. If a job that failed
-        this way, or before its children had ended, is redriven, completed children keep their results, and the others
-        are made again.
+        An uncaught `ChildrenFailed` fails the job (reason "children") without another attempt. An own error has that
+        reason too, once its attempts are over, if children had failed and the agent has not called another step since.
+        If a job that failed this way, or before its children had ended, is redriven, completed children keep their
+        results, and the others are made again.
         """
 
         async def act(asked: Command[Any] | Later) -> Any:

@@ -74,7 +74,8 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     again = bool(session.cut and session.journal.get(_AGAIN + full))  # if not cut, the failure was not written
     if not fans or (fans[-1] and (fans[-1] == session.cut or again)):
         if not fans or len(done) < wanted.need:
-            there = yield from _there(session.job_id, [row for rows in ended.values() for row in rows], key)
+            rows = [row for rows in ended.values() for row in rows]
+            there = yield from _there(session.job_id, rows, key, wanted.spare)
             raise steps.paused(
                 Spawning(replace(wanted, done=done, there=there), full, digest, fans, steps, again=again)
             )
@@ -82,14 +83,19 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
         asked = Spawning(wanted, full, digest, fans, steps, again=again)
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
+    if len(done) < wanted.need and not steps.is_ahead:
+        steps.lost[full] = key
     results = _results(session, book, wanted, ended, fans[-1], key)
     session.check()  # what the children have spent may be too much
     return results
 
 
-def _there(job_id: str, rows: Sequence[OutcomeRow], key: str) -> Generator[Command[Any], Any, dict[int, str]]:
+def _there(
+    job_id: str, rows: Sequence[OutcomeRow], key: str, spare: int
+) -> Generator[Command[Any], Any, dict[int, str]]:
     """The children that can go on, by their numbers: those that failed, were canceled, or were redriven meanwhile. (Of
-    two with the same number, the later one.) Refuses as long as a person has to find out what one may have done."""
+    two with the same number, the later one.) Refuses as long as a person has to find out what one may have done, unless
+    the fan-out can spare all of them: it would only fail again."""
     last = {row.number: row for row in rows}
     found: dict[int, str] = {}
     unsure: list[OutcomeRow] = []
@@ -104,7 +110,7 @@ def _there(job_id: str, rows: Sequence[OutcomeRow], key: str) -> Generator[Comma
             unsure.append(row)
         if child.state != "rejected":
             found[number] = child.id
-    if unsure:
+    if unsure and sum(row.state != "completed" for row in last.values()) > spare:
         shown = ", ".join(row.job_id for row in unsure[:3])
         raise ChildrenFailed(
             f"the children of job {job_id} can't go on yet: effects of {shown} may have happened, so find out, and "

@@ -75,6 +75,9 @@ class Steps:
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
         self.told = Told()  # their errors in this run
+        # The fan-outs that lost children, if nothing is recorded that may depend on how these ended: by key, with the
+        # record that has a redrive make them again ("": it does so without one).
+        self.lost: dict[str, str] = {}
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
         self._session = session
         self._own_state = own_state
@@ -121,6 +124,11 @@ class Steps:
         """A step's record, if it is done."""
         return self._done.get(full)
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether something is recorded that this run has not come to yet."""
+        return bool(self._done.keys() - self._called.keys() - self.made)
+
     def digest(self, full: str, arguments: object) -> bytes:
         """The digest of a step's arguments."""
         try:
@@ -152,6 +160,7 @@ class Steps:
             )
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each call its own key=")
+        self.lost.clear()
         full = self._full(_unmistakable(name) if users else name, key)
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)

@@ -74,14 +74,13 @@ class Closing:
             instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
             if instead is not None and agent is not None:
                 again = f"goes on at {agent.fallback}"
-            came_of = _came_of(error, command) if instead is None else None
-            if came_of is not None:
-                command = replace(command, reason=lasting(came_of) or command.reason)
+            reason, again_too = _tried_again(session, error, command) if instead is None else (None, {})
+            command = replace(command, reason=reason or command.reason)
             _tell(f"{about}: {command.error}, {again}", agent, error)
             await session.aflush()
-            if came_of is not None and came_of.key:
+            if again_too:
                 with suppress(OverBudget):  # raised after the write
-                    await session.arecord(_again(session, came_of))
+                    await session.arecord(again_too)
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except Fenced as lost:
@@ -141,16 +140,17 @@ class Closing:
             _log.warning("%s: %s; not given back, its lease will expire: %s", about, how, error)
 
 
-def _came_of(error: BaseException, command: Fail) -> Unanswered | ChildrenFailed | None:
-    """What ends the job, if that is what a redrive tries again: an agent may raise it as the cause of its own error."""
+def _tried_again(session: LeaseSession, error: BaseException, command: Fail) -> tuple[str | None, dict[str, Any]]:
+    """The reason of a job that ends because of what a redrive tries again, and what to record so that it does: it asks
+    again, or makes the children again that failed. An agent may raise that as the cause of its own error. None if it
+    ends for another reason."""
     if command.retry_in is not None or command.reason not in (*ATTEMPTS_OVER, CHILDREN, "unanswered"):
-        return None
-    return next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
-
-
-def _again(session: LeaseSession, error: Unanswered | ChildrenFailed) -> dict[str, Any]:
-    """What is recorded so that a redrive asks again, or makes the children again that failed."""
-    return asked_again(session, error.key) if isinstance(error, Unanswered) else {error.key: True}
+        return None, {}
+    came_of = next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
+    if isinstance(came_of, Unanswered):
+        return lasting(came_of), asked_again(session, came_of.key) if came_of.key else {}
+    keys = {came_of.key} if came_of else set(session.lost.values())
+    return CHILDREN if came_of or session.lost else None, {key: True for key in keys if key}
 
 
 def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> tuple[BaseException, Fail]:

@@ -148,17 +148,18 @@ local function tell_parent(id, fan, state, reason)
   local parent = child[1] or ''
   redis.call('ZREM', P .. 'v:' .. fan, id)
   local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost',
-    'queue', 'agent', 'hop', 'state', 'brood')
+    'queue', 'agent', 'hop', 'state', 'brood', 'reason')
   local late, shown = job[2] ~= '', state
   local over = job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected'
   local counted = job[11] and (not over or (job[11] ~= 'completed' and is_set(job[12])))
-  local wanted, result = counted and job[2] ~= 'met', child[4] or ''
+  local unmet, result = counted and job[2] ~= 'met', child[4] or ''
+  local wanted = unmet or (counted and job[11] == 'failed' and job[13] == 'children')
   if job[1] ~= fan or fan == '' then
     return nil, wanted and (fan == '' or redis.call('EXISTS', P .. 'b:' .. parent) == 1)
   end
   local below = state ~= 'completed' and child[5] or ''
   if late and (state ~= 'completed' or job[2] == 'met' or over) then
-    if not counted or not (wanted or result ~= '' or below ~= '') then
+    if not counted or not (unmet or result ~= '' or below ~= '') then
       return
     end
     shown = 'late ' .. state
@@ -188,9 +189,9 @@ local function make_good(id)
   if not known or cmsgpack.unpack(known)[1] ~= id then
     return
   end
-  local broke = job[2] == 'broken' and job[3] == 'failed' and job[4] == 'children'
+  local failed_of_it = (job[2] == 'broken' or job[2] == 'met') and job[3] == 'failed' and job[4] == 'children'
   local again = job[2] == 'cut' and job[3] ~= 'completed' and job[3] ~= 'canceled' and job[3] ~= 'rejected'
-  if broke or again then
+  if failed_of_it or again then
     redis.call('HSET', P .. 'f:' .. parent, name, cmsgpack.pack({ id, 'completed', '', '', child[3] or '', '' }))
   end
 end

@@ -1,0 +1,87 @@
+"""A parent that failed with an error of its own after children of its had failed, and is redriven."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import batonpass as bp
+from tests.workers.serving import Ask, Reply, serving
+
+pytestmark = pytest.mark.anyio
+LONG = 30.0
+
+
+class Collector:
+    """A parent that collects failures, and makes an error of its own of them. `then` is what it does before that."""
+
+    def __init__(self, then: str) -> None:
+        self.broken, self.ran = True, Counter[str]()
+        self.then = then
+        self.app = bp.App("order")
+        self.app.agent("child", accepts=Ask, returns=Reply, retries=1)(self._child)
+        self.app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)(self._parent)
+
+    async def _child(self, ask: Ask) -> Reply:
+        self.ran[str(ask.number)] += 1
+        if ask.number and self.broken:
+            raise ValueError("broken")
+        return Reply(text=str(ask.number))
+
+    async def _parent(self, ask: Ask, ctx: bp.Context) -> Reply:
+        self.ran["parent"] += 1
+        children = [bp.Handoff("child", Ask(number=number)) for number in range(2)]
+        if self.then == "catches":
+            try:
+                results = await ctx.fan_out(children)
+            except bp.ChildrenFailed:
+                raise RuntimeError("no luck") from None
+        else:
+            results = await ctx.fan_out(children, failures="collect")
+        if self.then == "records" and self.ran["parent"] == 2:  # later runs end before they come to it
+            await ctx.step("note", str)
+        if any(isinstance(each, bp.ChildFailed) for each in results):
+            raise RuntimeError("no luck")
+        return Reply(text=str([each.text for each in results]))
+
+
+@pytest.mark.parametrize("then", ["collects", "catches"])
+@pytest.mark.parametrize("alone", [False, True], ids=["parent", "child-first"])
+async def test_one_that_failed_over_its_children_without_saying_so(then: str, alone: bool, store_url: str) -> None:
+    """It had recorded nothing since. It was only told of the same failures again, whatever was redriven."""
+    desk = Collector(then)
+    async with serving(desk.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="no luck") as failed:
+            await job.result(timeout=LONG)
+        assert failed.value.reason == "children"
+        desk.broken = False
+        if alone:
+            [child] = await coordinator.jobs(parent=job.id, state="failed")
+            await coordinator.redrive(child.id)
+            await coordinator.job(child.id, returns=Reply).result(timeout=LONG)
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "['0', '1']"
+    assert desk.ran == {"0": 1, "1": 2, "parent": 4 - alone}
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["parent", "child-first"])
+async def test_one_that_had_recorded_more_since_is_told_the_same_again(alone: bool, store_url: str) -> None:
+    """What it has recorded may depend on how its children ended."""
+    desk = Collector("records")
+    async with serving(desk.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for _ in range(2):
+            with pytest.raises(bp.JobFailed, match="no luck") as failed:
+                await job.result(timeout=LONG)
+            assert failed.value.reason == "attempts"
+            desk.broken = False
+            if alone:
+                for child in await coordinator.jobs(parent=job.id, state="failed"):
+                    await coordinator.redrive(child.id)
+                    await coordinator.job(child.id).result(timeout=LONG)
+            await coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed, match="no luck"):
+            await job.result(timeout=LONG)
+    assert desk.ran["1"] == 1 + alone
