@@ -41,7 +41,7 @@ class SubmitOptions(JobOptions, total=False):
       continues from where it began.
     - `delay` or `at` is when the job may start, by the store's clock. A time in the past means now.
     - `priority` ("high", "normal", "low") applies to the job at every agent. Workers take higher ones first, except one
-      time in ten, so that low ones make progress under any load.
+      time in ten, so that normal and low ones make progress under any load.
     - `expires` fails the job (reason "expired") if no worker has started it by then.
     - `deadline` (a duration from now, or a time) fails the job (reason "deadline") if it has not ended by then. Running
       code is stopped as on cancel. A time that is over is refused. A job that failed for either reason is a dead

@@ -25,7 +25,7 @@ from .upkeep import Alarm
 _LOOK = 4.0
 # ... and of a worker that leaves some queues to others. It doesn't wait for wake-ups, because it would take theirs.
 _ASIDE_LOOK = 1.0
-# The share of claims that begin with the lowest priority.
+# The share of claims that begin with one of the lower priorities.
 _UPWARDS = 0.1
 # Agents are quick if they finish in the loop turn that starts them, within this many seconds.
 _QUICK = 0.05
@@ -37,8 +37,9 @@ class Claimer:
     """Claims deliveries for the free slots.
 
     `bands` map the queues of one priority to the duration of their leases in ms, the highest priority first. `limits`
-    are the limits of some queues. Claims begin with the highest priority, except one in ten, which begins with the
-    lowest. So under a load that never empties the higher queues, the lower ones get about that share.
+    are the limits of some queues. Claims begin with the highest priority, except one in ten, which goes through all the
+    lower ones first, in a random order. So under a load that never empties the higher queues, the lower ones get about
+    that share, and none of them keeps another waiting.
 
     While there is more than it can take, and agents finish at once, two claims alternate, each for half the slots: the
     server carries out one while the agents of the other run.
@@ -186,7 +187,10 @@ class Claimer:
 
     def _for_slots(self, number: int) -> Claim:
         left_alone = self._runner.aside.among(self._queues)
-        bands = self._bands if random.random() >= _UPWARDS else self._bands[::-1]
+        bands = self._bands
+        if random.random() < _UPWARDS:
+            highest, *lower = bands
+            bands = [*random.sample(lower, len(lower)), highest]
         # Shuffled, so that no agent's queue starves another's.
         order = [queue for band in bands for queue in random.sample(band, len(band)) if queue not in left_alone]
         queues = tuple((queue, self._queues[queue]) for queue in order)
