@@ -31,7 +31,9 @@ def chosen(coordinator: SyncCoordinator, letters: list[JobInfo], wanted: Collect
         for held_back in _held_back(coordinator, letters)
     )
     held = {*left, *alone, *waits}
-    return Choice([info.id for info in letters if info.id in wanted and info.id not in held], left, alone, waits)
+    # The oldest first: of several jobs of one thread it is that one's turn.
+    oldest = sorted(letters, key=lambda info: (info.created_at, info.updated_at))
+    return Choice([info.id for info in oldest if info.id in wanted and info.id not in held], left, alone, waits)
 
 
 def _held_back(

@@ -304,22 +304,23 @@ def test_redrive_one_with_another_payload(run: CommandLine, dead: list[str]) -> 
 
 def test_redrive_all(run: CommandLine, dead: list[str]) -> None:
     assert run("redrive", "--all", "--reason", "poison").out == "there are no such dead letters\n"
-    assert run("redrive", "--all", "--agent", "bill", "--json").json == {"redriven": dead, "left": {}, "waits": {}}
+    told = run("redrive", "--all", "--agent", "bill", "--json").json
+    assert told == {"redriven": dead[::-1], "left": {}, "waits": {}}  # the oldest first
     assert listed(run) == []
 
 
 def test_a_thread_that_is_busy_keeps_no_others_back(run: CommandLine) -> None:
     with start_blocking_portal() as portal, bp.connect(run.url, app=app) as coordinator:
         with portal.wrap_async_context_manager(serving(app, run.url)):
-            for thread in ("other", "shared", "shared"):  # the last to fail is the first to be redriven
+            for thread in ("shared", "shared", "other"):
                 job = coordinator.submit("bill", Order(text="bad"), thread=thread)
                 with pytest.raises(bp.JobFailed):
                     job.result(timeout=30)
-        second, first, other = (info.id for info in coordinator.dead_letters())
-    assert run("redrive", "--all", "--json").json == {"redriven": [second, other], "left": {}, "waits": {first: second}}
-    assert run("redrive", "--all").out == f"left {first} until {second} has ended, which runs on its thread\n"
-    busy = run("redrive", first, "--json")
-    assert (busy.code, busy.json["job_id"]) == (2, second)
+        other, second, first = (info.id for info in coordinator.dead_letters())
+    assert run("redrive", "--all", "--json").json == {"redriven": [first, other], "left": {}, "waits": {second: first}}
+    assert run("redrive", "--all").out == f"left {second} until {first} has ended, which runs on its thread\n"
+    busy = run("redrive", second, "--json")
+    assert (busy.code, busy.json["job_id"]) == (2, first)
 
 
 def test_a_job_that_its_guard_parked_goes_on_with_another_guard(run: CommandLine) -> None:
