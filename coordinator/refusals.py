@@ -88,6 +88,14 @@ def _busy(thread: str, job_id: str, way: str = "") -> BatonpassError:
     )
 
 
+def _occupied(thread: str, job_id: str) -> BatonpassError:
+    return ThreadBusy(
+        f"thread {thread!r} is in use by job {job_id}, and a failed job can only go on on its own thread: redrive it "
+        f"when that one has ended, or cancel that one (`batonpass cancel {job_id}`)",
+        job_id=job_id,
+    )
+
+
 def _turned_away(thread: str, job_id: str) -> BatonpassError:
     return _busy(thread, job_id, ", or submit with on_busy= (--on-busy)")
 
@@ -237,6 +245,7 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "full": _full,
     "busy": _busy,
     "turned_away": _turned_away,
+    "occupied": _occupied,
     "needed": _needed,
     "moved": _moved,
     "outrun": _outrun,

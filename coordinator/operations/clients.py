@@ -154,7 +154,7 @@ def redrive(records: Records, command: Redrive) -> None:
         raise refusal("failed_again", row.id)
     thread = records.thread(row.thread)
     if thread.job:
-        raise refusal("busy", row.thread, thread.job)
+        raise refusal("occupied", row.thread, thread.job)
     if command.at_tip and thread.tip not in ("", row.tip):
         raise refusal("strayed", row.thread, thread.tip)
     if command.tip and not records.has_checkpoint(command.tip):

@@ -130,8 +130,8 @@ def test_the_thread_is_the_jobs_again(bench: Bench) -> None:
 
 def test_while_another_job_has_the_thread(bench: Bench) -> None:
     fence = failed(bench, thread="run")
-    bench.submit(thread="run")
-    with bench.refused(bp.ThreadBusy):
+    busy = bench.submit(thread="run")
+    with bench.refused(bp.ThreadBusy, f"in use by job {busy}, and a failed job can only .* own thread: redrive it"):
         bench.do(c.Redrive(fence.job_id))
     assert bench.job(fence.job_id).state == "failed"
 

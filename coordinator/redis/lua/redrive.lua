@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job, checkpoint to go on from or '', token of its last lease or '-1' for any, '1' if its thread's tip must be
 --      its last checkpoint, contract or '', queue, envelope, agent, lane, then key, value of each journal record
--- Returns {'+'}, {'!no_job', job}, {'!not_failed', job, state}, {'!failed_again', job}, {'!busy', thread, job},
+-- Returns {'+'}, {'!no_job', job}, {'!not_failed', job, state}, {'!failed_again', job}, {'!occupied', thread, job},
 --      {'!strayed', thread, tip}, {'!no_checkpoint', id}
 --@ uses clock holder fence record thread job retry children
 local id, tip = ARGV[1], ARGV[2]
@@ -26,7 +26,7 @@ elseif ARGV[3] ~= '-1' and ARGV[3] ~= job.token then
 end
 local busy = busy_with(job)
 if busy then
-  return refuse('busy', job.thread, busy)
+  return refuse('occupied', job.thread, busy)
 elseif ARGV[4] == '1' then
   local there = redis.call('HGET', P .. 't:' .. job.thread_digest, 'tip') or ''
   if there ~= '' and there ~= (redis.call('HGET', P .. 'j:' .. id, 'tip') or '') then
