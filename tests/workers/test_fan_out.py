@@ -161,6 +161,31 @@ async def test_what_is_refused_makes_no_child(last: Any, options: dict[str, Any]
         assert len(await coordinator.jobs()) == 1
 
 
+@pytest.mark.parametrize("kind", [tuple, iter])
+async def test_any_iterable_of_handoffs(kind: Any) -> None:
+    """An iterator was taken for no children at all."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=told(await ctx.fan_out(kind(to_double(1, 2)))))
+
+    async with serving(family(parent)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=LONG)).text == told([Reply(text="2"), Reply(text="4")])
+
+
+async def test_a_handoff_that_is_not_in_a_list() -> None:
+    """It was a TypeError, and tried three times."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=told(await ctx.fan_out(to_double(1)[0])))  # type: ignore[arg-type]
+
+    async with serving(family(parent)) as coordinator:
+        job = await coordinator.submit("a", Ask())
+        with pytest.raises(bp.JobFailed, match=r"takes several handoffs, as a list, not one Handoff") as failed:
+            await job.result(timeout=LONG)
+        assert (failed.value.reason, (await job.info()).attempt) == ("refused", 1)
+
+
 async def test_another_call_at_the_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("batonpass.workers.context.counted.PATIENCE", 0.1)
     numbers = iter([1, 2])

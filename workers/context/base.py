@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from datetime import datetime
 from math import inf
 from threading import Lock
@@ -189,13 +189,19 @@ class BaseContext:
         happened, and its code was not told, the job ends as `ambiguous`.)"""
         raise Rejecting(reason, known_in(self._session))
 
-    def _joining(self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
+    def _joining(self, given: Iterable[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
         if self._agent.kind != "function":
             raise BadSetup(
                 f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
                 "plain function that fans out, and let it hand off the results"
             )
-        for each in cast("Sequence[object]", handoffs):
+        if not isinstance(cast("object", given), Iterable):
+            raise BadSetup(
+                f"ctx.fan_out() takes several handoffs, as a list, not one {type(given).__name__}: "
+                "ctx.fan_out([ctx.hand_off(...), ...])"
+            )
+        handoffs = list(given)
+        for each in cast("list[object]", handoffs):
             if not isinstance(each, Handoff):
                 raise BadSetup(f"ctx.fan_out() takes handoffs, not {type(each).__name__}: make one with ctx.hand_off()")
         for handoff in handoffs:

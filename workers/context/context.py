@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -80,7 +80,7 @@ class SyncContext(BaseContext):
             return follow(self._asking(question, terms_of(answer, **options)), act)
 
     def fan_out(
-        self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
+        self, handoffs: Iterable[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
     ) -> list[Any]:
         """Run other agents in parallel and return their results: see `Context.fan_out`."""
 
@@ -230,7 +230,7 @@ class Context(BaseContext):
             return await afollow(self._asking(question, terms_of(answer, **options)), act)
 
     async def fan_out(
-        self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
+        self, handoffs: Iterable[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
     ) -> list[Any]:
         """Run other agents in parallel and return their results, in the order given. For plain functions.
 
