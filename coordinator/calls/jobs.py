@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, ContractRef, Payload, load_mapping
@@ -22,10 +22,10 @@ from ...contracts.errors import (
     NotFound,
     ResultTimeout,
 )
-from ...contracts.guard import DEFAULT, NOTHING, Guard, Spent
+from ...contracts.guard import DEFAULT, NOTHING, Spent
 from ...contracts.handoff import Envelope
 from ...contracts.intent import Intent
-from ...contracts.job import BANDS, ENDED, PRIORITIES, JobInfo, JobState, OnBusy
+from ...contracts.job import ENDED, PRIORITIES, JobInfo, JobState
 from ...contracts.names import digest, home, is_id, mint, minted_at, partition_of
 from ...contracts.nothing import nothing
 from ...contracts.options import JobOptions, SubmitOptions
@@ -40,8 +40,9 @@ from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
 from .descriptions import listed, result_of, whole
-from .inputs import bounded, count, fitting, headers, identifier, instant, known, milliseconds, name_wanted, span, text
+from .inputs import bounded, count, fitting, headers, identifier, milliseconds, name_wanted, span, text
 from .pauses import marked, pauses, told_of
+from .terms import terms
 
 _PAGE = 200
 # By how much later than its id says a job may have been made, in ms: its submit was repeated, or a clock is slow.
@@ -70,7 +71,7 @@ def submit(
         bound = _counted(bound, bounds.max_waiting, agent, contract)
     idem = digest("key", agent, key) if key else digest("once", *once) if once else ""
     if bound.deadline:
-        yield from _check_in_time(bound.deadline, idem, options)
+        yield from _check_in_time(bound.deadline - wait, idem, options)
     job_id = mint("j", new_partition(thread, idem, origin))
     envelope = Envelope(
         contract=contract,
@@ -104,6 +105,11 @@ def names(options: SubmitOptions) -> tuple[str | None, str | None]:
         raise BadSetup("thread='' names no thread: give a name, or None for a thread of the job's own")
     if key is not None and not bounded(key, "key"):
         raise BadSetup("key='' is the same for every job: give each its own key, or None")
+    if thread is None and (on_busy := options.get("on_busy", "reject")) != "reject":
+        raise BadSetup(
+            f"on_busy={on_busy!r} says what to do with another job on the same thread, and thread= is missing: without "
+            "it each job has a thread of its own"
+        )
     if key is None and options.get("key_ttl") is not None:
         raise BadSetup("key_ttl= says how long a key is known, and key= is missing")
     return key, thread
@@ -114,12 +120,15 @@ def _counted(bound: Terms, most: int, agent: str, contract: ContractRef) -> Term
     return replace(bound, most=most, counted=tuple(queue_of(agent, contract, band) for band in PRIORITIES))
 
 
-def _check_in_time(deadline: int, idem: str, options: SubmitOptions) -> Call[None]:
-    """Refuse a new job whose deadline is over by this machine's clock: it could only fail. A submit that is repeated
-    after a lost reply is not new."""
-    if deadline > time.time_ns() // 1_000_000 or (idem and (yield FirstUse(idem)) is not None):
+def _check_in_time(latest: int, idem: str, options: SubmitOptions) -> Call[None]:
+    """Refuse a new job whose deadline is over by this machine's clock, or will be when it begins: it could only fail. A
+    submit that is repeated after a lost reply is not new."""
+    if latest > time.time_ns() // 1_000_000 or (idem and (yield FirstUse(idem)) is not None):
         return
-    raise BadSetup(f"deadline={options.get('deadline')} is over: the job would fail at once")
+    deadline, delay = options.get("deadline"), options.get("delay")
+    if delay:
+        raise BadSetup(f"deadline={deadline} is before the job may start (delay={delay}): it would always fail")
+    raise BadSetup(f"deadline={deadline} is over: the job would fail at once")
 
 
 def _trace(book: Book, options: SubmitOptions) -> Mapping[str, str]:
@@ -152,35 +161,6 @@ def _sent(book: Book, command: Submit, intent: Intent | None, contract: Contract
         )
         raise KeyConflict(f"{conflict}. {told}", job_id=conflict.job_id) from None
     return row
-
-
-def terms(options: SubmitOptions) -> Terms:
-    """A job's terms. Refused here if they are invalid."""
-    known(options, SubmitOptions, "submit")
-    at, priority = options.get("at"), options.get("priority", "normal")
-    if at is not None and options.get("delay"):
-        raise BadSetup("give delay= or at=, not both")
-    guard: Any = options.get("guard", DEFAULT)
-    if not isinstance(guard, Guard):
-        raise BadSetup(f"guard={guard!r}, but it must be a batonpass.Guard")
-    if priority not in tuple(BANDS):  # a tuple, because `priority` may not be hashable
-        raise BadSetup(f"priority={priority!r}, but it must be one of {', '.join(BANDS)}")
-    on_busy = options.get("on_busy", "reject")
-    if on_busy not in get_args(OnBusy):
-        raise BadSetup(f"on_busy={on_busy!r}, but it must be one of {', '.join(get_args(OnBusy))}")
-    if on_busy in ("interrupt", "rollback") and (at is not None or options.get("delay")):
-        raise BadSetup(f"on_busy={on_busy!r} cancels the thread's job at once: submit without delay= and at=")
-    expires, deadline = options.get("expires"), options.get("deadline")
-    return Terms(
-        priority=BANDS[priority],
-        at=instant(at, "at") if at is not None else 0,
-        expires=milliseconds(expires, "expires", least=0.001) if expires is not None else 0,
-        within=0
-        if deadline is None or isinstance(deadline, datetime)
-        else milliseconds(deadline, "deadline", least=0.001),
-        deadline=instant(deadline, "deadline") if isinstance(deadline, datetime) else 0,
-        on_busy=on_busy,
-    )
 
 
 def _times(options: SubmitOptions) -> tuple[int, int, Terms]:

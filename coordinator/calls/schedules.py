@@ -40,6 +40,7 @@ from ..rows import JobRow
 from ..snapshots import from_ms
 from . import Call, jobs
 from .inputs import bounded, text
+from .terms import terms
 
 R = TypeVar("R")
 # A time that passed longer ago than this (ms) was missed: no worker was up. For as long, a worker leaves schedules
@@ -102,7 +103,7 @@ def put(
     if catch_up not in get_args(CatchUp):
         raise BadSetup(f"catch_up={catch_up!r}, but it must be {' or '.join(get_args(CatchUp))}")
     times.check(cron, timezone)
-    jobs.terms(options)
+    terms(options)
     jobs.names(options)
     contract, data = yield from book.address(agent, payload)
     given = dict(load_mapping(contract, data))

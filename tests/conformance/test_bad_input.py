@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ def keeper(note: Note) -> Note:
 
 
 NOTE = Note(text="x")
+LATER = datetime.now(UTC) + timedelta(days=2)
 HALF = "half a \ud83d character"  # a lone surrogate: no encoding has it
 
 
@@ -89,6 +91,41 @@ def test_a_duration_that_is_none(bench: Bench, call: Callable[[Any, float], Any]
 def test_a_time_to_live_that_is_none(bench: Bench, seconds: float) -> None:
     with bench.refused(bp.Refused):
         bench.run(bench.face(desk).save(thread="run", agent="a", state=1, ttl=seconds))
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            {"delay": 60, "expires": 5},
+            r"expires=5 counts from the submit, and is over before .* \(delay=60\)",
+        ),
+        ({"delay": 60, "deadline": timedelta(seconds=5)}, "deadline=.* counts from the submit, and is over before"),
+        ({"at": LATER, "expires": 5}, r"expires=5 counts from the submit, and is over before the job may start \(at="),
+        ({"at": LATER, "deadline": 5}, "deadline=5 counts from the submit, and is over before"),
+        ({"at": LATER, "deadline": LATER - timedelta(1)}, r"deadline=.* is before the job may start \(at="),
+        (
+            {"delay": 90_000, "deadline": LATER - timedelta(1)},
+            r"deadline=.* is before the job may .*\(delay=90000\)",
+        ),
+    ],
+)
+def test_a_job_that_would_be_over_before_it_may_start(bench: Bench, options: Any, complaint: str) -> None:
+    face = bench.face(desk)
+    with bench.refused(bp.BadSetup, complaint):
+        bench.run(face.submit("keeper", NOTE, **options))
+    bench.run(face.submit("keeper", NOTE, **{**options, "expires": 900_000, "deadline": 900_000}))
+
+
+@pytest.mark.parametrize("on_busy", ["queue", "interrupt", "rollback"])
+def test_what_to_do_on_a_busy_thread_that_is_the_jobs_own(bench: Bench, on_busy: Any) -> None:
+    """It could not be busy, so the thread was forgotten."""
+    face = bench.face(desk)
+    with bench.refused(bp.BadSetup, f"on_busy='{on_busy}' says what to do with another job on the same thread"):
+        bench.run(face.submit("keeper", NOTE, on_busy=on_busy))
+    with bench.refused(bp.BadSetup, "and thread= is missing"):
+        bench.run(face.schedule("s", "keeper", NOTE, cron="* * * * *", on_busy=on_busy))
+    bench.run(face.submit("keeper", NOTE, on_busy="reject"))
 
 
 @pytest.mark.parametrize("cursor", ["1-2-3", "²", "9" * 30, None, 7])
