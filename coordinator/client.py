@@ -165,18 +165,22 @@ class Coordinator(Scheduling):
         changes: Mapping[str, Any] | None = None,
         guard: Guard | None = None,
         not_done: Sequence[str] = (),
+        add: Mapping[str, Any] | None = None,
     ) -> None:
         """Retry a failed job: the same hop, from its last checkpoint, with a new count of attempts.
 
         Finished steps don't run again. `payload` replaces the agent's payload, and `changes` replaces values of its
-        state, by key, or what is at a place in one ("messages[0].content"). If the thread was taken back since the
-        job failed, the job continues from there. `guard` changes the limits that it names, and the others stay: a
-        handoff that was refused is then made without running the hop again. `not_done` are the keys of effects whose
-        outcome was unknown, and which have not happened, as you found out: they are called again. Raises `WrongState`
-        if the job has not failed, and `BadSetup` for another payload of a graph, team or flow that has already started,
-        because its payload is in its state, and for effects that had not started.
+        state, by key, or what is at a place in one ("messages[0].content"). A name that the state lacks is refused
+        there: `add` adds it. What a plain function has recorded stays under another payload. If it was made of the old
+        one, give what counts now, the recorded results or others (`changes={"fetch": ...}`), or submit a new job. If
+        the thread was taken back since the job failed, the job continues from there. `guard` changes the limits that it
+        names, and the others stay: a handoff that was refused is then made without running the hop again. `not_done`
+        are the keys of effects whose outcome was unknown, and which have not happened, as you found out: they are
+        called again. Raises `WrongState` if the job has not failed, `ThreadBusy` while another one runs on its thread,
+        and `BadSetup` for another payload of a graph, team or flow that has already started, because its payload is in
+        its state, and for effects that had not started.
         """
-        await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard, not_done))
+        await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard, not_done, add))
 
     async def save(
         self,

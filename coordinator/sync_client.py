@@ -147,9 +147,10 @@ class SyncCoordinator(SyncScheduling):
         changes: Mapping[str, Any] | None = None,
         guard: Guard | None = None,
         not_done: Sequence[str] = (),
+        add: Mapping[str, Any] | None = None,
     ) -> None:
         """Retry a failed job, optionally with another payload, guard or parts of its state."""
-        drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard, not_done))
+        drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard, not_done, add))
 
     def save(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -146,9 +146,9 @@ class _Retry:
     def __call__(self, job: str) -> None:
         edit = self.edit
         try:
-            values = _changed(self.coordinator, job, edit.changes, edit.additions)
+            changes, added = _changed(self.coordinator, job, edit.changes, edit.additions)
             self.coordinator.redrive(
-                job, payload=edit.payload, changes=values, guard=edit.guard, not_done=edit.not_done
+                job, payload=edit.payload, changes=changes, guard=edit.guard, not_done=edit.not_done, add=added
             )
         except ThreadBusy as other:
             if not self.everything:
@@ -208,11 +208,14 @@ def _is_dead(coordinator: SyncCoordinator, job: str) -> bool:
 
 def _changed(
     coordinator: SyncCoordinator, job: str, changes: list[Assignment], additions: list[Assignment]
-) -> dict[str, Any]:
-    """The values of a job's state that contain an edit, by name, and the results of effects."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values of a job's state that contain an edit, by name, with the results of effects, and the new values."""
     given = [*changes, *additions]
     effects = {place: value for place, value in given if place.startswith(RESULT)}
     changes, additions = ([each for each in some if each[0] not in effects] for some in (changes, additions))
     held = drive(coordinator.store, state_of(coordinator.book, job)) if changes or additions else None
+    names = set(cast("dict[str, Any]", held)) if isinstance(held, dict) else set[str]()
     state: Any = edited({} if held is None else held, changes, additions)
-    return {name: state[name] for name in map(root, dict([*changes, *additions]))} | effects
+    after = {name: state[name] for name in map(root, dict([*changes, *additions]))}
+    old = {name: value for name, value in after.items() if name in names}
+    return old | effects, {name: value for name, value in after.items() if name not in old}

@@ -250,13 +250,16 @@ class _Endpoints:
         """Let a failed job continue, with changes if you like."""
         job = self._coordinator.job(request.path_params["id"])
         guard = given.guard.guard if given.guard else None
-        changes, added = given.changes or {}, given.add or {}
-        named = [[name for name in names if not name.startswith(RESULT)] for names in (changes, added)]
+        named = [[name for name in names or () if not name.startswith(RESULT)] for names in (given.changes, given.add)]
         if any(named):
             check_names(await adrive(self._coordinator.store, state_of(self._coordinator.book, job.id)), *named)
-        edit = {**changes, **added}
         await self._coordinator.redrive(
-            job.id, payload=given.payload, changes=edit, guard=guard, not_done=given.not_done
+            job.id,
+            payload=given.payload,
+            changes=given.changes,
+            guard=guard,
+            not_done=given.not_done,
+            add=given.add,
         )
         return answer(vars(Redriven(job.id)))
 

@@ -17,12 +17,13 @@ from ..book import Book, target
 from ..commands import STEP, ListJobs, Redrive, Target
 from ..editing import check_payload, native_after
 from ..parts.bases import Bases
+from ..paths import check_names
 from ..refusals import Strayed
 from ..rows import JobRow
 from ..snapshots import ROLLBACK, from_ms
 from . import Call, tips
 from .descriptions import listed
-from .doubt import RESULT, outcome_of, taken_back, told
+from .doubt import RESULT, confirmed, outcome_of, taken_back, told
 from .edits import Edit
 from .inputs import count, name_wanted, span, texts
 from .jobs import checked, look
@@ -75,22 +76,27 @@ def redrive(
     changes: Mapping[str, Any] | None,
     guard: Guard | None,
     not_done: Sequence[str] = (),
+    add: Mapping[str, Any] | None = None,
 ) -> Call[None]:
     """Retry a failed job, with its payload, state and guard as edited, and `not_done` effects taken back."""
-    edit, keys = Edit(changes or {}).own(), texts(not_done, "not_done")
+    edit, keys = Edit({**(changes or {}), **(add or {})}).own(), texts(not_done, "not_done")
     row = yield from look(job_id)
     edited = payload is not None or guard is not None
-    if edited or changes or keys:
+    if edited or edit.changes or keys:
         _check_failed(row)
-    source = (yield from tips.source(book, row)) if payload is not None or changes or keys else None
+    source = (yield from tips.source(book, row)) if payload is not None or edit.changes or keys else None
     if payload is not None and source is not None:
         check_payload(source.checkpoint)
+    if source is not None:
+        # A framework's adapter knows which names a state may have, with or without a value.
+        named = changes if source.checkpoint.framework == "python" else None
+        check_names(source.checkpoint.state, _values(named), _values(add))
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
     results = {str(name).removeprefix(RESULT) for name in edit.changes if str(name).startswith(RESULT)}
     if both := sorted({*keys} & results):
         raise BadSetup(f"changes= tells a result of effect {both[0]!r}, and not_done= says that there is none")
     back = (yield from taken_back(row, source, keys)) if keys else {}
-    tip, records = (yield from _edited(bases, row, source, edit)) if changes else ("", {})
+    tip, records = (yield from _edited(bases, row, source, edit)) if edit.changes else ("", {})
     records |= back
     try:
         yield Redrive(row.id, onward, tip or _other(source, row), row.token, records, at_tip=source is None)
@@ -110,6 +116,11 @@ def state_of(book: Book, job_id: str) -> Call[Any]:
 def _check_failed(row: JobRow) -> None:
     if row.state != JobState.FAILED:
         raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
+
+
+def _values(given: Mapping[str, Any] | None) -> list[str]:
+    """The names of values of a state. (Those of effects are checked by what has started.)"""
+    return [name for name in given or {} if not str(name).startswith(RESULT)]
 
 
 def _other(source: Source | None, row: JobRow) -> str:
@@ -141,6 +152,7 @@ def _edited(bases: Bases, row: JobRow, source: Source | None, edit: Edit) -> Cal
     # The name of an effect may read like a place in another one's result.
     effects = {name: value for name, value in left.items() if outcome_of(name) in records}
     state = source.checkpoint.state
+    records |= yield from confirmed(row, source, left)
     edit = Edit(left).within({**state, **effects} if effects else state)
     snapshot = edit.of(source.checkpoint, source.base, "edit")
     snapshot = replace(snapshot, native=native_after(source.checkpoint, edit.changes))

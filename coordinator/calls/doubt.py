@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from ...contracts.alike import alike
 from ...contracts.errors import BadSetup
 from ..blobs import open_blob, open_envelope, seal_blob
 from ..commands import DOUBT, EFFECT, OUTCOME, STEP, ReadKept
@@ -45,6 +46,17 @@ def told(row: JobRow, source: Source | None, changes: Mapping[str, Any]) -> Call
     return records
 
 
+def confirmed(row: JobRow, source: Source | None, changes: Mapping[str, Any]) -> Call[dict[str, bytes]]:
+    """What to record of a plain function's results that an edit gives as they are: they count whatever the arguments
+    are, as those do that it changes."""
+    state = _results(source)
+    same = [name for name, value in changes.items() if name in state and alike(state[name], value)]
+    if not same:
+        return {}
+    kept: KeptJob = yield ReadKept(row.id)
+    return {STEP + name: seal_blob([None, state[name]], path=name) for name in same if STEP + name in kept.journal}
+
+
 def taken_back(row: JobRow, source: Source | None, keys: Iterable[str]) -> Call[dict[str, bytes]]:
     """What to record of effects that did not happen, so that they are called again."""
     kept, state = yield from _kept(row, source)
@@ -60,8 +72,13 @@ def taken_back(row: JobRow, source: Source | None, keys: Iterable[str]) -> Call[
 
 def _kept(row: JobRow, source: Source | None) -> Call[tuple[KeptJob, dict[str, Any]]]:
     kept: KeptJob = yield ReadKept(row.id)
+    return kept, _results(source)
+
+
+def _results(source: Source | None) -> dict[str, Any]:
+    """What a plain function has recorded, which is its state."""
     state: Any = source.checkpoint.state if source is not None and source.checkpoint.framework == "python" else None
-    return kept, cast("dict[str, Any]", state) if isinstance(state, dict) else {}
+    return cast("dict[str, Any]", state) if isinstance(state, dict) else {}
 
 
 def _holds(kept: KeptJob, key: str) -> bool:

@@ -29,6 +29,10 @@ _APART = "apart"
 _SILENT = 4.0
 _WAITS = "job %s: a new %s waits until %r is made again, as in an earlier run. In %.0f s it gives up"
 _log = logging.getLogger("batonpass.worker")
+_FIXED = (
+    ". If you edited the payload, redrive with the one that it had, or submit a new job: what children were given "
+    "can't be changed any more"
+)
 _MUST = {
     "ask": "has asked something else: replayed code must ask the same questions",
     "fan_out": "has made other children: replayed code must fan out to the same agents with the same payloads",
@@ -74,7 +78,7 @@ def counted(
             return full, digest
         waited = time.monotonic() - began
         if waited > patience:
-            advice = steps.advice(left[0]) if name == "ask" else ""
+            advice = steps.advice(left[0]) if name == "ask" else _FIXED
             raise ReplayMismatch(
                 f"{left[0]!r} of job {steps.job_id} {_MUST[name]}. If you changed the code, put the old code back, and "
                 f"redrive the job{advice}"

@@ -27,6 +27,8 @@ from .arguments import digest_of, same
 
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
+# How many other records an error names.
+_SHOWN = 10
 _SIGNS = re.compile(r"[\\#:]")
 
 
@@ -199,8 +201,14 @@ class Steps:
 
     def advice(self, full: str) -> str:
         """What to do about a record that does not fit, if the payload was edited. Empty if that can't be."""
-        known = self.editable and self._done
-        return f". If you edited the payload, redrive with changes={{{full!r}: RESULT}}, too" if known else ""
+        if not (self.editable and self._done):
+            return ""
+        others = sorted(self._done.keys() - self._called.keys() - self.made - {full})
+        more = f", and perhaps those of {', '.join(map(repr, others[:_SHOWN]))}" if others else ""
+        return (
+            f". If you edited the payload, redrive with the result that counts now, the recorded one or another, in "
+            f"changes={{{full!r}: RESULT}} (--set){more}, or submit a new job, which runs all steps"
+        )
 
     def _full(self, said: str, key: str | None) -> str:
         """A step's key, from its name and its own key. Without that, the uses of the name are counted."""
