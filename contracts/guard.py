@@ -12,6 +12,8 @@ from .errors import BadSetup
 
 _C = TypeVar("_C")
 
+# Three times 0.1 is a little more than 0.3.
+_ROUNDING = 1e-9
 # Visits that a path is shown with at most: the last ones tell what went on.
 _SHOWN = 100
 
@@ -107,10 +109,10 @@ class Guard:
         """Which budget is exceeded. Empty if none is."""
         if not self.limits_spending:
             return ""
-        for name in ("tokens", "cost"):
-            used, limit = getattr(spent, name), getattr(self, name)
-            if limit is not None and used > limit:
-                return f"{name} spent: {used:g} of {limit:g}" if name == "cost" else f"{name} spent: {used} of {limit}"
+        if self.tokens is not None and spent.tokens > self.tokens:
+            return f"tokens spent: {spent.tokens} of {self.tokens}"
+        if self.cost is not None and spent.cost - self.cost > _ROUNDING * self.cost:
+            return f"cost spent: {spent.cost:g} of {self.cost:g}"
         return ""
 
 

@@ -95,6 +95,10 @@ def test_which_paths_go_on(guard: bp.Guard, path: str, says: str) -> None:
         (bp.Guard(tokens=10), bp.Spent(11), "tokens spent: 11 of 10"),
         (bp.Guard(tokens=0), bp.Spent(1), "tokens spent: 1 of 0"),
         (bp.Guard(cost=0.5), bp.Spent(cost=0.75), "cost spent: 0.75 of 0.5"),
+        (bp.Guard(cost=0.3), bp.Spent(cost=0.1 + 0.1 + 0.1), ""),  # which is 0.30000000000000004
+        (bp.Guard(cost=0.3), bp.Spent(cost=0.3001), "cost spent: 0.3001 of 0.3"),
+        (bp.Guard(cost=0), bp.Spent(cost=1e-12), "cost spent: 1e-12 of 0"),
+        (bp.Guard(tokens=10**12), bp.Spent(10**12 + 1), f"tokens spent: {10**12 + 1} of {10**12}"),
     ],
 )
 def test_what_may_be_spent(guard: bp.Guard, spent: bp.Spent, says: str) -> None:
