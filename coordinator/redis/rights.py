@@ -37,10 +37,10 @@ class Rights:
             self._lacking[prefix] = frozenset(command.decode() for command in reply[1:])
 
     def refused(self, prefix: str, error: Exception) -> None:
-        """A script may have been refused in its middle: what it lacks was taken away. So no other is sent before this
-        is asked again."""
+        """A script may have been refused in its middle: what it lacks was taken away, perhaps on all nodes. So no
+        other is sent to any before this is asked again there."""
         if in_script(first_line(error)):
-            self._outdated.add(prefix)
+            self._outdated.update(self._lacking, [prefix])
 
     def checked(self, scripts: Callable[[str], Script], prefix: str) -> Callable[[str], Script]:
         """`scripts`, but for those that would only be carried out in part on these keys: `Lacking`."""

@@ -122,3 +122,22 @@ def test_what_is_granted_counts_at_once_in_each_partition(cluster_url: str, thre
             node.ask("ACL", "SETUSER", "batonpass-worker", "+del")
         assert refusals() == []
         assert len(coordinator.jobs()) == 12
+
+
+@pytest.mark.usefixtures("users")
+def test_what_is_taken_away_is_noticed_in_all_partitions(cluster_url: str, three_nodes: Cluster) -> None:
+    """The first submit that is refused leaves its job in part. So did one more in each partition."""
+    if three_nodes.version.startswith("6."):
+        pytest.skip("only Redis 7 and newer tell what a user lacks")
+    with bp.connect(url(cluster_url, "worker"), app=app) as coordinator:
+        for node in three_nodes.nodes:
+            node.ask("ACL", "SETUSER", "batonpass-worker", "-zadd")
+        refused: list[str] = []
+        for number in range(24):
+            with pytest.raises(bp.BadSetup) as error:
+                coordinator.submit("shout", Text(text=str(number)))
+            refused.append(str(error.value))
+        assert ["nothing was written" in text for text in refused] == [False, *[True] * 23]
+        for node in three_nodes.nodes:
+            node.ask("ACL", "SETUSER", "batonpass-worker", "+zadd")
+        coordinator.submit("shout", Text(text="again"))

@@ -130,6 +130,11 @@ class Unvalidated(BaseModel):
     on: date = cast("date", "2026-01-01")
 
 
+class Presumed(BaseModel):
+    line: Line = Marked(text="a", mark=1)
+    alias: Aliased = Aliased(fullName="Ann")
+
+
 class Plain(Enum):
     ON = "on"
 
@@ -145,7 +150,7 @@ def nested(kind: Any, deep: int) -> Any:
     return value
 
 
-CLASSES = [Entity, Order, Plain, Switch]
+CLASSES = [Entity, Order, Plain, Presumed, Switch]
 CLASSES += [Unvalidated, Shade, Aliased, Masked, Counted, Line, Marked, Page, Talk, Run, Pair, Usual]
 
 
@@ -168,6 +173,8 @@ def used() -> Usual:
         (Run(Line(text="a")), ""),
         (Pair(1, Counted(visits=1)), ".other.visits"),
         (Entity(id=7, fullName="Ann"), ".name"),
+        (Presumed(alias=Aliased()), ".line"),
+        (Presumed(line=Line(text="a")), ".alias.name"),
         ([Entity(id=7, fullName="Ann")], "[0].name"),
         (Page.model_construct(lines=[], about={"x": Entity(id=7, fullName="Ann")}), ".about['x']"),
         (Order(1, Aliased(fullName="Ann")), ".notes.name"),

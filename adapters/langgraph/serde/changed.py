@@ -11,7 +11,7 @@ from langgraph.types import Send
 from pydantic import BaseModel
 
 from ....contracts.builtin_types import class_of
-from .plain import ATOMS, items
+from .plain import ATOMS, NotPlain, items, plain
 
 _MISSING: Any = object()
 _BY_IDENTITY: Any = object.__eq__
@@ -65,10 +65,13 @@ def _changed_fields(fields: dict[str, Any], value: Any, back: Any, path: str) ->
 
 
 def _is_unvalidated(value: Any, name: str) -> bool:
-    """Whether a field has its default, which pydantic leaves as it is written, but validates when it comes back."""
+    """Whether a field has a plain default, which pydantic leaves as it is written, but validates when it comes back."""
     if not isinstance(value, BaseModel) or name in value.model_fields_set:
         return False
-    return _equal(value.__dict__[name], type(value).model_fields[name].default)
+    try:
+        return _equal(plain(value.__dict__[name]), type(value).model_fields[name].default)
+    except NotPlain:
+        return False
 
 
 def _changed_items(value: Any, back: Any, path: str) -> str | None:
