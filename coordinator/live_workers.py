@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from ..contracts.contract import ContractRef
-from ..contracts.job import BANDS
+from ..contracts.job import BANDS, JobState
 from ..contracts.worker import WorkerInfo
-from .book import Declaration, queue_of, readable
+from .book import Declaration, parse_ref, queue_of, readable
 from .checkup import Examines, Load, Queued
 from .coded.store import uncoded
 from .commands import Declared, Pauses
 from .presence import Present, began, open_present
+from .rows import JobRow
 from .store import Store
 
 # So many older versions of a contract are looked at: a version may be a date.
@@ -46,6 +47,14 @@ def takers(declared: Mapping[str, Declaration]) -> Iterator[Taker]:
         accepts = declaration.accepts
         for version in range(accepts.version, max(accepts.version - _OLDER, 1) - 1, -1):
             yield name, ContractRef(accepts.name, version)
+
+
+def waited_for(rows: Iterable[JobRow]) -> Iterator[Taker]:
+    """The agents and contracts that jobs wait for. An agent may have accepted another contract before, or may not have
+    been declared yet."""
+    for row in rows:
+        if row.state == JobState.SUBMITTED:
+            yield row.agent, parse_ref(row.contract)
 
 
 def queues_of(found: Iterable[Taker]) -> dict[Taker, list[str]]:

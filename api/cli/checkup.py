@@ -10,7 +10,7 @@ from batonpass.contracts.errors import BatonpassError, Unavailable
 from batonpass.contracts.job import JobState
 from batonpass.contracts.pause import Pause
 from batonpass.contracts.worker import WorkerInfo
-from batonpass.coordinator.book import Declaration, parse_ref, readable
+from batonpass.coordinator.book import Declaration, readable
 from batonpass.coordinator.calls import drive
 from batonpass.coordinator.calls.pauses import pauses
 from batonpass.coordinator.calls.schedules import overdue
@@ -18,7 +18,7 @@ from batonpass.coordinator.calls.waits import LIMITED, remedy
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
 from batonpass.coordinator.commands import Declared, ListJobs, Threads, Timeline
-from batonpass.coordinator.live_workers import Taker, live_workers, queues_of, serving, takers
+from batonpass.coordinator.live_workers import Taker, live_workers, queues_of, serving, takers, waited_for
 from batonpass.coordinator.operations.jobs import POISON
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.store import Store
@@ -63,7 +63,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
         what = "its record can't be read: it is damaged, or from a newer release: start a worker that has the agent"
         yield Finding("warn", f"agent {name}", what)
     rows: list[JobRow] = coordinator.store.call(ListJobs(_NEWEST, ""))
-    queues = queues_of(dict.fromkeys([*takers(declared), *_waited_for(rows)]))
+    queues = queues_of(dict.fromkeys([*takers(declared), *waited_for(rows)]))
     load = store.count([queue for names in queues.values() for queue in names])
     paused = drive(coordinator.store, pauses())
     yield from _paused(paused, queues, load)
@@ -106,13 +106,6 @@ def _versions(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
     if workers:
         told = ", ".join(f"{what} {name}" for what, versions in running.items() for name in sorted(versions) if name)
         yield Finding("ok", "workers", f"{len(workers)} live: {told}")
-
-
-def _waited_for(rows: Sequence[JobRow]) -> Iterator[Taker]:
-    """The agents and contracts that new jobs wait for. An agent may have accepted another contract before."""
-    for row in rows:
-        if row.state == JobState.SUBMITTED:
-            yield row.agent, parse_ref(row.contract)
 
 
 def _queued(load: Load, names: Sequence[str]) -> Queued:

@@ -74,6 +74,20 @@ async def test_what_is_measured(store_url: str) -> None:
             assert found["dead_letters"] == {"plain": 0, "graph": 0, "deep": 0, 'bad "name"': 1}
 
 
+@pytest.mark.each_store
+async def test_an_agent_that_no_worker_has_declared(store_url: str) -> None:
+    """Its jobs were not counted, so nobody was alarmed if no worker came up at all."""
+    with service(store_url) as address:
+        async with caller(address) as http, bp.connect(store_url, app=failing) as coordinator:
+            for _ in range(3):
+                await coordinator.submit(bad, Ask())
+            found = await read(http)
+            assert (found["jobs_waiting"]['bad "name"'], found["workers_live"]['bad "name"']) == (3, 0)
+            for job in await coordinator.jobs():
+                await coordinator.job(job.id).cancel()
+            assert 'bad "name"' not in (await read(http))["jobs_waiting"]
+
+
 async def test_who_may_read_it(sqlite_url: str) -> None:
     with service(sqlite_url) as address:
         for token, status in (("", 401), ("wrong", 401), (TOKEN, 200)):
