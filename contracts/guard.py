@@ -96,8 +96,8 @@ class Guard:
         return f"{times} rounds in a row are more than repeats={self.repeats}: {shown(path)}" if times else ""
 
     def onto(self, earlier: Guard) -> Guard:
-        """The earlier limits, with those that this one names."""
-        named: tuple[str, ...] = vars(self)["_named"]
+        """The earlier limits, with those that this one names. (All of them, if pydantic made it.)"""
+        named: tuple[str, ...] = vars(self).get("_named", tuple(field.name for field in fields(self)))
         return replace(earlier, **{name: getattr(self, name) for name in named})
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 import batonpass as bp
 from batonpass.contracts.guard import rounds, shown
@@ -143,3 +144,9 @@ def test_an_envelope_from_before_there_were_guards_has_the_default(transcript: l
 def test_bad_input(wrong: Callable[[], bp.Guard]) -> None:
     with pytest.raises(bp.BadSetup, match=r"Guard\(\w+=.*\): must be a (whole )?number of at least"):
         wrong()
+
+
+def test_one_that_pydantic_made_names_all_its_limits() -> None:
+    """It does not call a dataclass's constructor."""
+    made = TypeAdapter(bp.Guard).validate_python({"repeats": 10})
+    assert made.onto(bp.Guard(hops=3, cost=1.0)) == bp.Guard(repeats=10)

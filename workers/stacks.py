@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from asyncio import Task, get_running_loop
 from collections.abc import Iterator
 from gc import get_referents
@@ -12,8 +13,10 @@ from typing import Any
 from .threads import place
 
 _RUNS = (CoroutineType, AsyncGeneratorType, GeneratorType)
-_AWAITS = ("cr_await", "ag_await", "gi_yieldfrom")
+_WAITS = ("cr_await", "ag_await", "gi_yieldfrom")
 _FRAMES = ("cr_frame", "ag_frame", "gi_frame")
+# The last instruction of a coroutine that an error ended where it waited.
+AWAITS = frozenset({"SEND", "CLEANUP_THROW", "JUMP_BACKWARD_NO_INTERRUPT"})
 # Python's own awaitables that show nothing of what they wait for.
 _HIDING = frozenset({"async_generator_asend", "async_generator_athrow", "anext_awaitable", "coroutine_wrapper"})
 
@@ -30,6 +33,17 @@ def frames(task: Task[Any]) -> Iterator[FrameType]:
     for each in _stack(task):
         found = (getattr(each, name, None) for name in _FRAMES)
         yield from (frame for frame in found if frame is not None)
+
+
+def running() -> set[FrameType]:
+    """The frames in which all threads are."""
+    tops: dict[int, FrameType] = getattr(sys, "_current_frames")()  # noqa: B009
+    return {frame for top in tops.values() for frame in calling(top)}
+
+
+def code_of(task: Task[Any]) -> object:
+    """The code of a task's coroutine. None if it is no usual one."""
+    return getattr(task.get_coro(), "cr_code", None)
 
 
 def handled(task: Task[Any]) -> list[BaseException]:
@@ -54,11 +68,16 @@ def passed(error: BaseException) -> Iterator[FrameType]:
         traceback = traceback.tb_next
 
 
-def causes(error: BaseException | None) -> Iterator[BaseException]:
+def causes(error: BaseException | None) -> list[BaseException]:
     """An error, and those because of which, or during whose handling, it was raised."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    found: dict[int, BaseException] = {}
+    left = [error]
+    while left:
+        each = left.pop()
+        if each is not None and id(each) not in found:  # one may be its own cause
+            found[id(each)] = each
+            left += [each.__cause__, each.__context__]
+    return list(found.values())
 
 
 def last_instruction(frame: FrameType) -> str:
@@ -77,7 +96,7 @@ def _stack(task: Task[Any]) -> Iterator[object]:
     waits: object = task.get_coro()
     while waits is not None:
         yield waits
-        awaits = (getattr(waits, name) for name in _AWAITS if hasattr(waits, name))
+        awaits = (getattr(waits, name) for name in _WAITS if hasattr(waits, name))
         waits = next(awaits, None) if isinstance(waits, _RUNS) else _hidden(waits)
 
 

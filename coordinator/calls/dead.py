@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup, NotFound, WrongState
@@ -79,7 +79,7 @@ def redrive(
     add: Mapping[str, Any] | None = None,
 ) -> Call[None]:
     """Retry a failed job, with its payload, state and guard as edited, and `not_done` effects taken back."""
-    edit, keys = Edit({**(changes or {}), **(add or {})}).own(), texts(not_done, "not_done")
+    edit, keys = Edit({**_named(changes, "changes"), **_named(add, "add")}).own(), texts(not_done, "not_done")
     row = yield from look(job_id)
     edited = payload is not None or guard is not None
     if edited or edit.changes or keys:
@@ -111,6 +111,12 @@ def state_of(book: Book, job_id: str) -> Call[Any]:
     _check_failed(row)
     source = yield from tips.source(book, row)
     return None if source is None else source.checkpoint.state
+
+
+def _named(given: object, option: str) -> Mapping[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise BadSetup(f"redrive({option}=...) takes a dict of names and values, not one {type(given).__name__}")
+    return cast("Mapping[str, Any]", given or {})
 
 
 def _check_failed(row: JobRow) -> None:

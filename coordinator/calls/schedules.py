@@ -344,6 +344,8 @@ def _schedule(row: ItemRow, noted: ItemRow | None, rest: ItemRow | None, now: in
     about: dict[str, Any] = open_blob(row.value, of=f"schedule {name!r}")
     if "guard" in about:
         about["options"] = {**about["options"], "guard": Guard(**about.pop("guard"))}
+    if not about["options"].get("thread"):  # a release before 0.1.0 took it although it says nothing then
+        about["options"] = {name: value for name, value in about["options"].items() if name != "on_busy"}
     last = _last(name, noted)
     since = min(_since(row, noted, rest, now), now)
     coming = None if _rests(rest) else times.following(about["cron"], about["timezone"], since)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from typing import Any, get_args
 
@@ -47,16 +46,15 @@ def terms(options: SubmitOptions) -> Terms:
 
 def _check_order(options: SubmitOptions, made: Terms) -> None:
     """Refuse a job that would be over before it may start."""
-    now = time.time_ns() // 1_000_000
-    wait = max(made.at - now, 0) if made.at else milliseconds(options.get("delay", 0.0), "delay")
-    start = f"at={options.get('at')}" if made.at else f"delay={options.get('delay')}"
+    delay = milliseconds(options.get("delay", 0.0), "delay")
     for name, limit in (("expires", made.expires), ("deadline", made.within)):
-        if 0 < limit < wait:
+        if 0 < limit < delay:
             raise BadSetup(
-                f"{name}={options.get(name)!r} counts from the submit, and is over before the job may start ({start}): "
-                "it would always fail"
+                f"{name}={options.get(name)!r} counts from the submit, and is over before the job may start "
+                f"(delay={options.get('delay')}): it would always fail"
             )
     if 0 < made.deadline < made.at:
         raise BadSetup(
-            f"deadline={options.get('deadline')} is before the job may start ({start}): it would always fail"
+            f"deadline={options.get('deadline')} is before the job may start (at={options.get('at')}): it would always "
+            "fail"
         )

@@ -131,7 +131,39 @@ async def in_one_that_is_cut_off_later(ctx: bp.Context) -> None:
             await task
 
 
+async def in_a_helper_that_raised_another(ctx: bp.Context) -> None:
+    async def pay() -> None:
+        try:
+            await asyncio.gather(ctx.effect("pay", lost))
+        except ConnectionError as error:
+            raise LookupError("not paid") from error
+
+    with contextlib.suppress(LookupError):
+        await pay()
+
+
+async def in_workers_that_wait_for_tasks(ctx: bp.Context) -> None:
+    queue: asyncio.Queue[str] = asyncio.Queue()
+
+    async def work() -> None:
+        while True:
+            key = await queue.get()
+            with contextlib.suppress(ConnectionError):
+                await asyncio.create_task(ctx.effect(key, lost))
+            queue.task_done()
+
+    for number in range(4):
+        queue.put_nowait(f"pay {number}")
+    worker = asyncio.create_task(work())
+    await queue.join()
+    await asyncio.sleep(0.1)
+    worker.cancel()
+    await asyncio.gather(worker, return_exceptions=True)
+
+
 KNOWN = [
+    in_a_helper_that_raised_another,
+    in_workers_that_wait_for_tasks,
     in_the_workers_of_a_queue,
     in_a_task_that_is_left,
     in_one_that_is_cut_off_later,

@@ -242,7 +242,48 @@ async def in_one_of_a_client_that_lost_its_connection(ctx: bp.Context) -> None:
         await asking
 
 
+async def in_one_that_failed_with_a_circle_of_causes(ctx: bp.Context) -> None:
+    """The worker's loop stood still for ever."""
+
+    async def pay() -> None:
+        try:
+            await ctx.effect("pay", lost)
+        except ConnectionError as error:
+            raise error from error
+
+    await asyncio.gather(pay(), return_exceptions=True)
+
+
+async def in_one_that_was_cut_off_as_a_group_failed(ctx: bp.Context) -> None:
+    """What it was given, it raised another error from, and had yet to clean up."""
+    cleans = asyncio.Event()
+
+    async def pay() -> None:
+        try:
+            try:
+                await ctx.effect("pay", lost)
+            except ConnectionError as error:
+                raise LookupError("not paid") from error
+        finally:
+            cleans.set()
+            await asyncio.sleep(60)
+
+    async def look() -> None:
+        await cleans.wait()
+        await asyncio.sleep(0.01)
+        raise ValueError("not in stock")
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(pay())
+            tasks.create_task(look())
+    except* ValueError:
+        pass
+
+
 UNKNOWN = [
+    in_one_that_failed_with_a_circle_of_causes,
+    in_one_that_was_cut_off_as_a_group_failed,
     in_one_that_was_made_later,
     in_a_thread_that_cleans_up,
     in_one_that_was_cut_off_while_it_closed,

@@ -204,3 +204,8 @@ def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:
 
 def _unanswered(session: LeaseSession, full: str, question: Any) -> Unanswered:
     return Unanswered(f"nobody answered job {session.job_id} in time: it asked {question!r}", key=_AGAIN + full)
+
+
+def unanswered(session: LeaseSession) -> list[str]:
+    """The questions that ended without an answer, by key."""
+    return [key.removeprefix(_PREFIX) for key in session.journal if key.startswith(_PREFIX)]

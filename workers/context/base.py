@@ -189,18 +189,22 @@ class BaseContext:
         happened, and its code was not told, the job ends as `ambiguous`.)"""
         raise Rejecting(reason, known_in(self._session))
 
-    def _joining(self, given: Iterable[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
-        if self._agent.kind != "function":
-            raise BadSetup(
-                f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
-                "plain function that fans out, and let it hand off the results"
-            )
+    @staticmethod
+    def _several(given: Iterable[Handoff[Any]]) -> list[Handoff[Any]]:
+        """What is to be fanned out. Outside of the turn of such calls, since a generator may make one itself."""
         if not isinstance(cast("object", given), Iterable):
             raise BadSetup(
                 f"ctx.fan_out() takes several handoffs, as a list, not one {type(given).__name__}: "
                 "ctx.fan_out([ctx.hand_off(...), ...])"
             )
-        handoffs = list(given)
+        return list(given)
+
+    def _joining(self, handoffs: list[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
+        if self._agent.kind != "function":
+            raise BadSetup(
+                f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
+                "plain function that fans out, and let it hand off the results"
+            )
         for each in cast("list[object]", handoffs):
             if not isinstance(each, Handoff):
                 raise BadSetup(f"ctx.fan_out() takes handoffs, not {type(each).__name__}: make one with ctx.hand_off()")

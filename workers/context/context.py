@@ -87,8 +87,9 @@ class SyncContext(BaseContext):
         def act(asked: Command[Any] | Later) -> Any:
             return self._let_others() if isinstance(asked, Later) else self._session.write(asked)
 
+        given = self._several(handoffs)
         with self._steps.turn:
-            return follow(self._joining(handoffs, wait, failures), act)
+            return follow(self._joining(given, wait, failures), act)
 
     def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait without a worker: see `Context.sleep`."""
@@ -253,8 +254,9 @@ class Context(BaseContext):
         async def act(asked: Command[Any] | Later) -> Any:
             return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
 
+        given = self._several(handoffs)
         async with self._steps.tasks_turn:
-            return await afollow(self._joining(handoffs, wait, failures), act)
+            return await afollow(self._joining(given, wait, failures), act)
 
     async def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait for `delay` (seconds or a timedelta), also for weeks. For plain functions.

@@ -19,6 +19,7 @@ from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
 from ..journal import packed
 from ..session import LeaseSession
+from .asking import unanswered
 from .counted import Later, apart, counted
 from .steps import Pause, Steps
 
@@ -83,7 +84,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
         asked = Spawning(wanted, full, digest, fans, steps, again=again)
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
-    if len(done) < wanted.need and not steps.is_ahead:
+    if len(done) < wanted.need and not steps.is_ahead([*earlier, *unanswered(session)]):
         steps.lost[full] = key
     results = _results(session, book, wanted, ended, fans[-1], key)
     session.check()  # what the children have spent may be too much

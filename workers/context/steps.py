@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -17,7 +17,7 @@ from ...contracts.alike import alike
 from ...contracts.checkpoint import Snapshot
 from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, StepMismatch, Unserializable
-from ...coordinator.commands import STEP
+from ...coordinator.commands import EFFECT, STEP
 from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
 from ..caught import Told
@@ -126,10 +126,13 @@ class Steps:
         """A step's record, if it is done."""
         return self._done.get(full)
 
-    @property
-    def is_ahead(self) -> bool:
-        """Whether something is recorded that this run has not come to yet."""
-        return bool(self._done.keys() - self._called.keys() - self.made)
+    def is_ahead(self, counted: Iterable[str]) -> bool:
+        """Whether something is recorded that this run has not come to yet. `counted` are the questions without an
+        answer, and the fan-outs, that are."""
+        journal = self._session.journal
+        started = {f"effect:{key.removeprefix(EFFECT)}" for key in journal if key.startswith(EFFECT) and journal[key]}
+        asking = {self.asking[0]} if self.asking else set[str]()
+        return bool((self._done.keys() | started | asking | {*counted}) - self._called.keys() - self.made)
 
     def digest(self, full: str, arguments: object) -> bytes:
         """The digest of a step's arguments."""

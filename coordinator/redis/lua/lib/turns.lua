@@ -87,7 +87,8 @@ local function move_on(now)
   for _, lane in ipairs(in_order) do
     if lane.waiting and lane.count > 0 and lane.starts >= lane.count then
       local nth = redis.call('ZREVRANGE', P .. 'ls:' .. lane.name, lane.count - 1, lane.count - 1, 'WITHSCORES')
-      redis.call('ZADD', GATES, num(tonumber(nth[2]) + lane.per), lane.name)
+      -- None if they expired at once: the server stood still for that long while it was told when they do.
+      redis.call('ZADD', GATES, num(tonumber(nth[2] or now) + lane.per), lane.name)
     elseif lane.waiting then
       redis.call('ZADD', GATES, 'NX', num(NEVER), lane.name)
       local room = lane.most == 0 or lane.running + lane.admitted < lane.most
