@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import batonpass as bp
-from tests.workers.serving import Ask, Reply, serving
+from tests.workers.serving import Ask, Reply, reached, serving
 
 pytestmark = pytest.mark.anyio
 LONG = 30.0
@@ -85,3 +85,40 @@ async def test_one_that_had_recorded_more_since_is_told_the_same_again(alone: bo
         with pytest.raises(bp.JobFailed, match="no luck"):
             await job.result(timeout=LONG)
     assert desk.ran["1"] == 1 + alone
+
+
+@pytest.mark.parametrize("then", ["fans out", "asks"])
+async def test_one_that_had_made_more_of_their_results(then: str, store_url: str) -> None:
+    """A later attempt failed before it came to that again. If the lost child went on, nothing would fit any more."""
+    runs, broken = Counter[str](), True
+    app = bp.App("order")
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask) -> Reply:
+        if ask.number and broken:
+            raise ValueError("broken")
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        runs["parent"] += 1
+        first = await ctx.fan_out([bp.Handoff("child", Ask(number=number)) for number in range(2)], failures="collect")
+        if runs["parent"] > 2 and broken:
+            raise RuntimeError("the network is down")
+        done = [each.text for each in first if isinstance(each, Reply)]
+        if then == "asks":
+            return Reply(text=str(await ctx.ask(f"are {done} enough?")))
+        [only] = await ctx.fan_out([bp.Handoff("child", Ask(text=str(done)))])
+        return Reply(text=f"{done}, {only.text}")
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        if then == "asks":
+            await reached(job, bp.JobState.INPUT_REQUIRED)
+            await job.answer("yes")
+        with pytest.raises(bp.JobFailed, match="the network is down") as failed:
+            await job.result(timeout=LONG)
+        assert failed.value.reason == "attempts"
+        broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == ("yes" if then == "asks" else "['0'], 0")
