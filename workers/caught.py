@@ -178,9 +178,14 @@ class Told:
         if times < _LOOKS and raised in self._raised.values() and not raised.look(self._tasks):
             loop = get_running_loop()
             if loop.time() - self._seen > _SOON:  # some may wait for it that were made since
+                self._drop()
                 self._see(loop)
             pause = min(_SOON * 1.5 ** (times - _TURNS), _LATER) if times >= _TURNS else 0
             loop.call_later(pause, self._look, raised, times + 1)
+
+    def _drop(self) -> None:
+        """Keep no tasks that tell nothing any more, and what they returned."""
+        self._tasks = {task for task in self._tasks if not task.done() or task.cancelled() or _unseen(task) is not None}
 
     def _see(self, loop: AbstractEventLoop) -> None:
         """Take in which tasks there are."""
@@ -208,7 +213,7 @@ class Told:
         for key in [key for key, raised in list(self._raised.items()) if raised.was_left()]:
             self._known.add(key)
             self._raised.pop(key, None)
-        self._tasks = {task for task in self._tasks if not task.done() or _unseen(task) is not None}
+        self._drop()
 
 
 def _unseen(task: Task[Any]) -> BaseException | None:
