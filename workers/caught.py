@@ -175,13 +175,18 @@ class Told:
 
     def _look(self, raised: _Raised, times: int) -> None:
         """Look whether an error was handled, now and later."""
-        if times < _LOOKS and raised in self._raised.values() and not raised.look(self._tasks):
+        try:
+            if times >= _LOOKS or raised not in self._raised.values() or raised.look(self._tasks):
+                return
             loop = get_running_loop()
             if loop.time() - self._seen > _SOON:  # some may wait for it that were made since
                 self._drop()
                 self._see(loop)
-            pause = min(_SOON * 1.5 ** (times - _TURNS), _LATER) if times >= _TURNS else 0
-            loop.call_later(pause, self._look, raised, times + 1)
+        except Exception:  # of a coroutine that is no usual one, say: it counts as unknown then
+            _log.debug("whether an error of an effect is caught can't be told", exc_info=True)
+            return
+        pause = min(_SOON * 1.5 ** (times - _TURNS), _LATER) if times >= _TURNS else 0
+        loop.call_later(pause, self._look, raised, times + 1)
 
     def _drop(self) -> None:
         """Keep no tasks that tell nothing any more, and what they returned."""

@@ -47,3 +47,9 @@ async def outcome(acts: Acts) -> tuple[str, str]:
             await job.result(timeout=30)
         info = await job.info()
         return info.state, info.reason
+
+
+async def turns() -> None:
+    """Let the loop have some turns, in which it is looked what other tasks do."""
+    for _ in range(6):
+        await asyncio.sleep(0)

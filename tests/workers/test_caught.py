@@ -15,7 +15,7 @@ import pytest
 import batonpass as bp
 
 from ..harness.waiting import wait_until
-from .catching import TASKS, Acts, lost, lost_there, outcome, pays, settled
+from .catching import TASKS, Acts, lost, lost_there, outcome, pays, settled, turns
 
 
 @contextlib.contextmanager
@@ -123,12 +123,17 @@ async def in_one_that_is_cut_off_later(ctx: bp.Context) -> None:
     async def work() -> None:
         with contextlib.suppress(ConnectionError):
             await ctx.effect("pay", lost)
+        went_on.set()
         await asyncio.sleep(60)
 
-    task = asyncio.create_task(work())
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(0.1):
-            await task
+    async def limit() -> None:
+        await went_on.wait()
+        await turns()
+        waiting.cancel()
+
+    went_on, task = asyncio.Event(), asyncio.create_task(work())
+    waiting = asyncio.ensure_future(asyncio.gather(task))
+    await asyncio.gather(limit(), asyncio.wait([waiting]))
 
 
 async def in_a_helper_that_raised_another(ctx: bp.Context) -> None:
@@ -156,7 +161,7 @@ async def in_workers_that_wait_for_tasks(ctx: bp.Context) -> None:
         queue.put_nowait(f"pay {number}")
     worker = asyncio.create_task(work())
     await queue.join()
-    await asyncio.sleep(0.1)
+    await turns()
     worker.cancel()
     await asyncio.gather(worker, return_exceptions=True)
 

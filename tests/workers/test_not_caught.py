@@ -13,7 +13,7 @@ import pytest
 
 import batonpass as bp
 
-from .catching import TASKS, Acts, lost, lost_there, outcome, pays
+from .catching import TASKS, Acts, lost, lost_there, outcome, pays, turns
 
 
 async def in_a_task_that_failed_with_it(ctx: bp.Context) -> None:
@@ -66,6 +66,7 @@ async def in_one_that_is_cut_off_before(ctx: bp.Context) -> None:
 
 async def in_one_that_is_cut_off_before_by_who_waits(ctx: bp.Context) -> None:
     async def clean() -> None:
+        limit.reschedule(0)  # at once, now that it has begun
         await asyncio.sleep(60)
 
     async def pay() -> None:
@@ -74,10 +75,9 @@ async def in_one_that_is_cut_off_before_by_who_waits(ctx: bp.Context) -> None:
         finally:
             await clean()
 
-    task = asyncio.create_task(pay())
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(0.1):
-            await task
+        async with asyncio.timeout(None) as limit:
+            await asyncio.create_task(pay())
 
 
 async def in_a_generator_that_goes_on(ctx: bp.Context) -> None:
@@ -270,7 +270,7 @@ async def in_one_that_was_cut_off_as_a_group_failed(ctx: bp.Context) -> None:
 
     async def look() -> None:
         await cleans.wait()
-        await asyncio.sleep(0.01)
+        await turns()
         raise ValueError("not in stock")
 
     try:
