@@ -281,7 +281,39 @@ async def in_one_that_was_cut_off_as_a_group_failed(ctx: bp.Context) -> None:
         pass
 
 
+async def in_one_that_was_made_much_later(ctx: bp.Context) -> None:
+    async def receipt(paid: asyncio.Task[Any]) -> str:
+        return f"paid: {await paid}"
+
+    paying = pays(ctx)
+    for _ in range(5):
+        await turns()
+    await asyncio.gather(asyncio.create_task(receipt(paying)), return_exceptions=True)
+
+
+async def in_one_that_waited_and_was_cut_off_before(ctx: bp.Context) -> None:
+    cleans = asyncio.Event()
+
+    async def pay() -> None:
+        try:
+            try:
+                await asyncio.gather(ctx.effect("pay", lost))
+            finally:
+                cleans.set()
+                await asyncio.sleep(60)
+        except ValueError:
+            pass
+
+    task = asyncio.create_task(pay())
+    await cleans.wait()
+    await turns()
+    task.cancel()
+    await asyncio.wait([task])
+
+
 UNKNOWN = [
+    in_one_that_was_made_much_later,
+    in_one_that_waited_and_was_cut_off_before,
     in_one_that_failed_with_a_circle_of_causes,
     in_one_that_was_cut_off_as_a_group_failed,
     in_one_that_was_made_later,
