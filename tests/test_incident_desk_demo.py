@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.examples.incident_desk import demo, proof, staff
+from batonpass.examples.incident_desk import demo, pausing, proof, staff
 from batonpass.examples.incident_desk.story import HELD
+from tests.harness.files import is_locked
 
 RUN = [
     sys.executable,
@@ -99,6 +100,40 @@ def test_a_job_survives_its_killed_worker_and_refuses_its_zombie(tmp_path: Path)
     shown = subprocess.run(shlex.split(show), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert shown.returncode == 0, shown.stderr
     assert outcome["job"] in shown.stdout
+
+
+# Holds the file's lock for most of the time, and says so in the middle of that.
+WRITER = """
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+while True:
+    db.execute("BEGIN IMMEDIATE")
+    print("writes", flush=True)
+    time.sleep(0.2)
+    db.execute("COMMIT")
+    time.sleep(0.05)
+"""
+
+
+def stands_still(pid: int) -> bool:
+    ran = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return ran.stdout.startswith("T")
+
+
+@pytest.mark.parametrize("times", range(3))
+def test_a_worker_is_not_paused_while_it_writes(tmp_path: Path, times: int) -> None:
+    """SQLite's lock would stay with it, and no other worker could take over its job."""
+    path = tmp_path / "desk.db"
+    with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout
+        for _ in range(times + 1):
+            writer.stdout.readline()
+        try:
+            pausing.pause(writer.pid, f"sqlite:///{path}")
+            assert not is_locked(path)
+            assert stands_still(writer.pid)
+        finally:
+            writer.kill()
 
 
 @pytest.mark.timeout(240)

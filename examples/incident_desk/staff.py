@@ -14,6 +14,8 @@ from signal import SIGINT, SIGTERM
 
 from batonpass.workers.children.parent import signal_when_gone
 
+from .pausing import pause
+
 STAGES = {"triage": "LangGraph", "write": "CrewAI", "review": "AutoGen"}
 APP = "batonpass.examples.incident_desk.app:app"
 # LangGraph does not call home, unless the user's environment says otherwise. (CrewAI's adapter sees to CrewAI.)
@@ -61,9 +63,9 @@ class Hand:
         self._process.kill()
         self._process.wait()
 
-    def pause(self) -> None:
-        """SIGSTOP: the process stands still in whatever it does."""
-        self._process.send_signal(signal.SIGSTOP)
+    def pause(self, url: str) -> None:
+        """SIGSTOP: the process stands still in whatever it does, except while it writes to the store."""
+        pause(self.pid, url)
 
     def wake(self) -> None:
         """SIGCONT."""

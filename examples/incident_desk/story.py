@@ -69,7 +69,7 @@ class Story:
             stage, f"taken over {time.monotonic() - killed:.1f} s after the kill; not run again: {done}", tone="good"
         )
         self._say("demo", f"pause worker {second.pid} (SIGSTOP) in the middle of '{unit}'", tone="bad")
-        second.pause()
+        second.pause(self._coordinator.url)
         self._go_on(self._next_owner(stage))
         self._until(self._ended, "the end of the job")
         return second

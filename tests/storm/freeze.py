@@ -11,17 +11,17 @@ import argparse
 import os
 import re
 import signal
-import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from tests.harness.files import is_locked
 from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 from tests.kills.harness import Zygote
@@ -124,20 +124,10 @@ def _stop(worker: Worker, url: str) -> None:
     """Freeze a worker, but not in a transaction of SQLite's: until it wakes, nobody could write to the file."""
     worker.send(signal.SIGSTOP)
     deadline = time.monotonic() + 60
-    while url.startswith("sqlite:") and _is_locked(url.removeprefix("sqlite:///")):
+    while url.startswith("sqlite:") and is_locked(Path(url.removeprefix("sqlite:///")), patience=0.5):
         assert time.monotonic() < deadline, "it always holds the lock"
         worker.send(signal.SIGCONT)
         worker.send(signal.SIGSTOP)
-
-
-def _is_locked(path: str) -> bool:
-    with closing(sqlite3.connect(path, timeout=0.5, isolation_level=None)) as connection:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            return True
-        connection.execute("ROLLBACK")
-        return False
 
 
 def _ran(log: Path, jobs: list[bp.SyncJob[Task]], times: int) -> None:
