@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
@@ -84,7 +84,7 @@ class Guard:
                 continue
             kinds = (int, float) if field.name == "cost" else (int,)
             least = 1 if field.name in ("hops", "repeats") else 0
-            if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
+            if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= sys.float_info.max:
                 what = "a number" if field.name == "cost" else "a whole number"
                 raise BadSetup(f"Guard({field.name}={value!r}): must be {what} of at least {least}")
 

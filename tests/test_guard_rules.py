@@ -137,6 +137,7 @@ def test_an_envelope_from_before_there_were_guards_has_the_default(transcript: l
         lambda: bp.Guard(tokens=1.5),  # type: ignore[arg-type]
         lambda: bp.Guard(hops=None),  # type: ignore[arg-type]
         lambda: bp.Guard(cost=float("nan")),
+        lambda: bp.Guard(cost=10**400),
         lambda: bp.Guard(cost="1"),  # type: ignore[arg-type]
         lambda: bp.Guard(tokens=True),
     ],

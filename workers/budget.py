@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -77,7 +77,7 @@ class Budget:
 
     def spend(self, tokens: int, cost: float) -> None:
         """Count what was used."""
-        if not (tokens >= 0 and 0 <= cost < math.inf):
+        if not (tokens >= 0 and 0 <= cost <= sys.float_info.max):
             raise BadSetup(f"ctx.spend(tokens={tokens!r}, cost={cost!r}): both must be 0 or more")
         with self._lock:
             self._hop += Spent(int(tokens), float(cost))

@@ -169,8 +169,8 @@ def _tell_redriven(
     lines += [f"left {job}, {_NOT_ASKED_FOR.format(job=job, parent=parent)}" for job, parent in choice.alone.items()]
     lines += [f"left {job} until {child} has completed" for job, child in choice.waits.items()]
     lines += [f"left {job} until {other} has ended, which runs on its thread" for job, other in retry.busy.items()]
-    left = {**choice.left, **choice.alone}
-    about = {"redriven": redriven, "left": left, "waits": {**choice.waits, **retry.busy}}
+    waits = {**choice.waits, **retry.busy}
+    about = {"redriven": redriven, "left": choice.left, "not_asked_for": choice.alone, "waits": waits}
     tell(about, lines or ["there are no such dead letters"], stopped, as_json=as_json)
 
 

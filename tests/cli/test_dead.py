@@ -166,7 +166,12 @@ def test_a_child_that_only_a_person_can_judge_comes_before_its_parent(run: Comma
         assert run("submit", "orders", '{"text": "unsure"}', "--wait").code == 1
         letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
         child, parent = letters["bill"], letters["orders"]
-        assert run("redrive", "--all", "--json").json == {"redriven": [child], "left": {}, "waits": {parent: child}}
+        assert run("redrive", "--all", "--json").json == {
+            "redriven": [child],
+            "left": {},
+            "not_asked_for": {},
+            "waits": {parent: child},
+        }
         with bp.connect(run.url) as coordinator, pytest.raises(bp.JobFailed):
             coordinator.job(child).result(timeout=30)
         told = run("redrive", "--all").out.splitlines()
@@ -179,7 +184,12 @@ def test_so_do_the_parents_of_its_parent(run: CommandLine) -> None:
         letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
         child = letters.pop("bill")
         told = run("redrive", "--all", "--json").json
-        assert told == {"redriven": [child], "left": {}, "waits": dict.fromkeys(letters.values(), child)}
+        assert told == {
+            "redriven": [child],
+            "left": {},
+            "not_asked_for": {},
+            "waits": dict.fromkeys(letters.values(), child),
+        }
 
 
 @pytest.mark.parametrize("narrow", [["--reason", "children"], ["--agent", "orders"]])
@@ -188,7 +198,7 @@ def test_its_parent_waits_although_only_parents_are_redriven(run: CommandLine, n
         assert run("submit", "orders", '{"text": "unsure"}', "--wait").code == 1
         letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
         told = run("redrive", "--all", *narrow, "--json").json
-        assert told == {"redriven": [], "left": {}, "waits": {letters["orders"]: letters["bill"]}}
+        assert told == {"redriven": [], "left": {}, "not_asked_for": {}, "waits": {letters["orders"]: letters["bill"]}}
 
 
 def test_an_unsure_child_below_a_parent_that_nobody_waits_for_is_left(run: CommandLine) -> None:
@@ -199,7 +209,8 @@ def test_an_unsure_child_below_a_parent_that_nobody_waits_for_is_left(run: Comma
         told = run("redrive", "--all", "--json").json
         assert told == {
             "redriven": [],
-            "left": {letters["orders"]: top.id, letters["bill"]: letters["orders"]},
+            "left": {letters["bill"]: letters["orders"]},
+            "not_asked_for": {letters["orders"]: top.id},
             "waits": {},
         }
 
@@ -220,6 +231,10 @@ def test_a_child_whose_parent_failed_after_it_had_gone_on_is_left(run: CommandLi
             parent.result(timeout=30)
         [child] = [job for job in listed(run) if job != parent.id]
         assert run("redrive", "--all").out == f"redriven {parent.id}\n" + not_asked_for(child, parent.id)
+        with pytest.raises(bp.JobFailed, match="broken"):
+            parent.result(timeout=30)
+        told = run("redrive", "--all", "--json").json
+        assert told == {"redriven": [parent.id], "left": {}, "not_asked_for": {child: parent.id}, "waits": {}}
 
 
 def test_a_child_whose_parent_failed_over_it_is_left_to_it(run: CommandLine) -> None:
@@ -305,7 +320,7 @@ def test_redrive_one_with_another_payload(run: CommandLine, dead: list[str]) -> 
 def test_redrive_all(run: CommandLine, dead: list[str]) -> None:
     assert run("redrive", "--all", "--reason", "poison").out == "there are no such dead letters\n"
     told = run("redrive", "--all", "--agent", "bill", "--json").json
-    assert told == {"redriven": dead[::-1], "left": {}, "waits": {}}  # the oldest first
+    assert told == {"redriven": dead[::-1], "left": {}, "not_asked_for": {}, "waits": {}}  # the oldest first
     assert listed(run) == []
 
 
@@ -317,7 +332,12 @@ def test_a_thread_that_is_busy_keeps_no_others_back(run: CommandLine) -> None:
                 with pytest.raises(bp.JobFailed):
                     job.result(timeout=30)
         other, second, first = (info.id for info in coordinator.dead_letters())
-    assert run("redrive", "--all", "--json").json == {"redriven": [first, other], "left": {}, "waits": {second: first}}
+    assert run("redrive", "--all", "--json").json == {
+        "redriven": [first, other],
+        "left": {},
+        "not_asked_for": {},
+        "waits": {second: first},
+    }
     assert run("redrive", "--all").out == f"left {second} until {first} has ended, which runs on its thread\n"
     busy = run("redrive", second, "--json")
     assert (busy.code, busy.json["job_id"]) == (2, first)

@@ -284,7 +284,7 @@ async def test_a_fallback_is_a_hop_too() -> None:
         assert (await reached(job, bp.JobState.FAILED)).reason == "attempts"
 
 
-@pytest.mark.parametrize("spent", [{"tokens": -1}, {"cost": float("nan")}, {"cost": float("inf")}])
+@pytest.mark.parametrize("spent", [{"tokens": -1}, {"cost": float("nan")}, {"cost": float("inf")}, {"cost": 10**400}])
 async def test_what_can_not_be_spent(spent: dict[str, Any]) -> None:
     def odd(ask: Ask, ctx: bp.SyncContext) -> Reply:
         ctx.spend(**spent)
