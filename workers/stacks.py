@@ -69,14 +69,16 @@ def passed(error: BaseException) -> Iterator[FrameType]:
 
 
 def causes(error: BaseException | None) -> list[BaseException]:
-    """An error, and those because of which, or during whose handling, it was raised."""
+    """An error, and those because of which, or during whose handling, it was raised, or which it groups."""
     found: dict[int, BaseException] = {}
-    left = [error]
+    left: list[BaseException | None] = [error]
     while left:
         each = left.pop()
         if each is not None and id(each) not in found:  # one may be its own cause
             found[id(each)] = each
             left += [each.__cause__, each.__context__]
+            if issubclass(type(each), BaseExceptionGroup):
+                left += getattr(each, "exceptions", ())
     return list(found.values())
 
 

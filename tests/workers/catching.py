@@ -43,7 +43,7 @@ async def outcome(acts: Acts) -> tuple[str, str]:
 
     async with serving(only(agent, retries=ONCE), "memory://") as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
-        with contextlib.suppress(bp.JobFailed):
+        with contextlib.suppress(bp.JobFailed, bp.JobRejected):
             await job.result(timeout=30)
         info = await job.info()
         return info.state, info.reason

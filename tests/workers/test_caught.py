@@ -10,6 +10,7 @@ import weakref
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
+import anyio
 import pytest
 
 import batonpass as bp
@@ -166,7 +167,27 @@ async def in_workers_that_wait_for_tasks(ctx: bp.Context) -> None:
     await asyncio.gather(worker, return_exceptions=True)
 
 
+async def beside_the_same_function_that_was_cut_off(ctx: bp.Context) -> None:
+    """Before its effect began."""
+
+    async def pay(in_stock: asyncio.Event) -> None:
+        await in_stock.wait()
+        try:
+            await asyncio.gather(ctx.effect("pay", lost))
+        except ConnectionError as error:
+            raise LookupError("not paid") from error
+
+    in_stock, sold_out = asyncio.Event(), asyncio.Event()
+    waits = asyncio.create_task(pay(sold_out))
+    in_stock.set()
+    with contextlib.suppress(LookupError):
+        await asyncio.create_task(pay(in_stock))
+    waits.cancel()
+    await asyncio.wait([waits])
+
+
 KNOWN = [
+    beside_the_same_function_that_was_cut_off,
     in_a_helper_that_raised_another,
     in_workers_that_wait_for_tasks,
     in_the_workers_of_a_queue,
@@ -188,7 +209,39 @@ async def test_caught(acts: Acts) -> None:
     assert await outcome(acts) == ("completed", "")
 
 
-async def test_what_was_caught_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_caught_before_a_rejection_in_a_thread() -> None:
+    async def acts(ctx: bp.Context) -> None:
+        with contextlib.suppress(ConnectionError):
+            await asyncio.gather(ctx.effect("pay", lost))
+        await asyncio.to_thread(ctx.sync.reject, "not paid")
+
+    assert await outcome(acts) == ("rejected", "rejected")
+
+
+async def test_what_was_cut_off_beside_one_that_was_caught_keeps_nothing() -> None:
+    alive: weakref.WeakSet[threading.Event] = weakref.WeakSet()
+
+    async def waits() -> None:
+        document = threading.Event()
+        alive.add(document)
+        await asyncio.sleep(60)
+        assert not document.is_set()
+
+    async def acts(ctx: bp.Context) -> None:
+        for number in range(20):
+            task = asyncio.create_task(waits())
+            await settled(asyncio.create_task(ctx.effect(f"pay {number}", lost)))
+            task.cancel()
+            await asyncio.wait([task])
+        with anyio.fail_after(30):
+            while len(alive) > 1:
+                await settled(asyncio.create_task(ctx.effect("pay more", lost)))
+                gc.collect()
+
+    assert await outcome(acts) == ("completed", "")
+
+
+async def test_what_was_caught_keeps_nothing() -> None:
     """Neither errors nor the frames in their tracebacks, with all that is in them."""
     alive: weakref.WeakSet[threading.Event] = weakref.WeakSet()
 
