@@ -28,6 +28,7 @@ from .edits import Edit
 from .inputs import count, name_wanted, span, texts
 from .jobs import checked, look
 from .sources import Source, drafts, save_one
+from .terms import check_guard
 
 _PAGE = 200
 
@@ -79,6 +80,8 @@ def redrive(
     add: Mapping[str, Any] | None = None,
 ) -> Call[None]:
     """Retry a failed job, with its payload, state and guard as edited, and `not_done` effects taken back."""
+    if guard is not None:
+        check_guard(guard)
     edit, keys = Edit({**_named(changes, "changes"), **_named(add, "add")}).own(), texts(not_done, "not_done")
     row = yield from look(job_id)
     edited = payload is not None or guard is not None

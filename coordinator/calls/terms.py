@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, get_args
+from typing import get_args
 
 from ...contracts.errors import BadSetup
 from ...contracts.guard import DEFAULT, Guard
@@ -19,9 +19,7 @@ def terms(options: SubmitOptions) -> Terms:
     at, priority = options.get("at"), options.get("priority", "normal")
     if at is not None and options.get("delay"):
         raise BadSetup("give delay= or at=, not both")
-    guard: Any = options.get("guard", DEFAULT)
-    if not isinstance(guard, Guard):
-        raise BadSetup(f"guard={guard!r}, but it must be a batonpass.Guard")
+    check_guard(options.get("guard", DEFAULT))
     if priority not in tuple(BANDS):  # a tuple, because `priority` may not be hashable
         raise BadSetup(f"priority={priority!r}, but it must be one of {', '.join(BANDS)}")
     on_busy = options.get("on_busy", "reject")
@@ -42,6 +40,12 @@ def terms(options: SubmitOptions) -> Terms:
     )
     _check_order(options, made)
     return made
+
+
+def check_guard(guard: object) -> None:
+    """Refuse what is no guard."""
+    if not isinstance(guard, Guard):
+        raise BadSetup(f"guard={guard!r}, but it must be a batonpass.Guard")
 
 
 def _check_order(options: SubmitOptions, made: Terms) -> None:

@@ -121,6 +121,15 @@ async def test_children_stay_as_they_were(store_url: str) -> None:
         assert (await job.result(timeout=30)).text == "<rian>"
 
 
+async def test_what_is_no_guard_is_refused(store_url: str) -> None:
+    desk = Desk()
+    guard: Any = {"hops": 3}
+    async with serving(desk.app, store_url) as coordinator:
+        job = await failed(coordinator, desk, "steps")
+        with pytest.raises(bp.BadSetup, match=r"guard=\{'hops': 3\}, but it must be a batonpass.Guard"):
+            await coordinator.redrive(job.id, guard=guard)
+
+
 async def test_a_name_that_nothing_is_recorded_under_is_refused(store_url: str) -> None:
     """A typo left the recorded result as it was, in silence. New ones are added."""
     desk = Desk()
