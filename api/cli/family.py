@@ -42,22 +42,21 @@ def _held_back(
     """Of all dead letters, the children that are left to their parents, those whose parents ask for them no more, and
     the parents that have to wait for a child.
 
-    A parent that is redriven has its children go on, unless it had gone on without them. One that has ended otherwise,
-    or is gone, asks for none. But if an effect of a child may have happened, its parents would only fail again until
-    that is settled, if they can't do without it.
+    A parent that is redriven has its children go on, those that were canceled, too, unless it had gone on without them.
+    One that has ended otherwise, or is gone, asks for none. But if an effect of a child may have happened, its parents
+    would only fail again until that is settled, if they can't do without it.
     """
-    by_id = {info.id: info for info in letters}
-    parents = {info.parent: _row(coordinator, info.parent) for info in letters if info.parent}
-    asking = {None, *(parent for parent, row in parents.items() if row and _asks(row))}
-    needing = {parent for parent, row in parents.items() if row and (row.verdict == "broken" or not row.spare)}
+    parents = _parents(coordinator, letters)
+    asking: set[str | None] = {None, "", *(row.id for row in parents.values() if _asks(row, parents))}
+    needing = {row.id for row in parents.values() if not row.spare or row.children - row.done > row.spare}
     left: dict[str, str] = {}
     alone: dict[str, str] = {}
     waits: dict[str, str] = {}
     for info in letters:
-        above = _above(info, by_id)
-        useful = all(each.parent in asking for each in (info, *above))
-        if info.reason == "ambiguous" and useful and all(each.id in needing for each in above):
-            waits |= {parent.id: info.id for parent in above}
+        above = _above(info, parents)
+        useful = asking.issuperset([info.parent, *(row.parent for row in above)])
+        if info.reason == "ambiguous" and useful and all(row.id in needing for row in above):
+            waits |= {row.id: info.id for row in above if row.state == JobState.FAILED}
         elif info.parent not in asking:
             alone[info.id] = str(info.parent)
         elif info.parent and (above or not useful):
@@ -68,11 +67,25 @@ def _held_back(
     return left, alone, waits
 
 
-def _above(info: JobInfo, letters: dict[str, JobInfo]) -> list[JobInfo]:
-    """The parents of a dead letter that are dead letters, too, the nearest first."""
-    found: list[JobInfo] = []
-    while (parent := letters.get((found[-1] if found else info).parent or "")) is not None:
-        found.append(parent)
+def _parents(coordinator: SyncCoordinator, letters: list[JobInfo]) -> dict[str, JobRow]:
+    """The parents of dead letters, and those of parents that were canceled, by id."""
+    found: dict[str, JobRow] = {}
+    wanted = [info.parent for info in letters if info.parent]
+    while wanted:
+        job = wanted.pop()
+        if job not in found and (row := _row(coordinator, job)) is not None:
+            found[job] = row
+            wanted += [row.parent] if row.state == JobState.CANCELED and row.parent else []
+    return found
+
+
+def _above(info: JobInfo, parents: dict[str, JobRow]) -> list[JobRow]:
+    """The jobs above a dead letter that only a redrive has go on, the nearest first."""
+    found: list[JobRow] = []
+    above = info.parent
+    while above and (row := parents.get(above)) and row.state in (JobState.FAILED, JobState.CANCELED):
+        found.append(row)
+        above = row.parent
     return found
 
 
@@ -83,8 +96,12 @@ def _row(coordinator: SyncCoordinator, job: str) -> JobRow | None:
         return None
 
 
-def _asks(parent: JobRow) -> bool:
-    """Whether a parent, redriven if it has failed, may still ask for children."""
+def _asks(parent: JobRow, parents: dict[str, JobRow]) -> bool:
+    """Whether a parent, redriven if it has failed, may still ask for children. One that was canceled goes on if its own
+    parent asks for it."""
     if parent.state == JobState.FAILED:
         return parent.verdict == "cut" or parent.reason == CHILDREN
+    if parent.state == JobState.CANCELED:
+        above = parents.get(parent.parent)
+        return above is not None and _asks(above, parents)
     return parent.state not in ENDED
