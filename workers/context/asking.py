@@ -127,7 +127,7 @@ def asking(
     """
     if key is None:
         over, again = _earlier(steps, session), _recorded(session, _AGAIN)
-        known, optional = again | over, again.keys() - over
+        known, optional = again | over, (again.keys() - over) | steps.since
         full, digest = yield from counted(steps, "ask", question, known, session, optional=optional)
         if full not in known and (news := apart(session)):
             yield Record(news)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ from ..journal import packed
 from ..session import LeaseSession
 from .asking import unanswered
 from .counted import Later, apart, counted
-from .steps import Pause, Steps
+from .steps import SINCE, Pause, Steps
 
 _PREFIX = "fan/"
 # Of a fan-out whose failure ended the job, although it was not the last one.
@@ -35,10 +35,10 @@ class Spawning(Pause):
     """The agent waits for children."""
 
     def __init__(
-        self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str], steps: Steps, *, again: bool = False
+        self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str], steps: Steps, also: Mapping[str, Any]
     ) -> None:
         super().__init__(step)
-        self.again = again
+        self.also = also
         self.fan_out = fan_out
         self.step = step
         self.digest = digest
@@ -50,18 +50,18 @@ class Spawning(Pause):
         return self._steps.snapshot(self.step)
 
     def record(self, fan: str) -> dict[str, Any]:
-        """The new record in the hop's journal: its fan-outs, the newest last."""
-        done = {_AGAIN + self.step: None} if self.again else {}
-        return {_PREFIX + self.step: [self.digest, *self.before, fan], **done}
+        """The new records in the hop's journal: its fan-outs, the newest last, and `also` others."""
+        return {_PREFIX + self.step: [self.digest, *self.before, fan], **self.also}
 
 
 def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object) -> Joining:
     """The results of ended children, in order.
 
-    If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed.
+    If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed. What is
+    recorded since then need not fit any more.
     """
     earlier = {key.removeprefix(_PREFIX): made[0] for key, made in session.journal.items() if key.startswith(_PREFIX)}
-    full, digest = yield from counted(steps, "fan_out", arguments, earlier, session)
+    full, digest = yield from counted(steps, "fan_out", arguments, earlier, session, optional=steps.since)
     if full not in earlier and (news := apart(session)):
         yield Record(session.fence, packed(news))
     _, *fans = session.journal.get(_PREFIX + full, [digest])
@@ -71,21 +71,25 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     for fan, rows in ended.items():
         rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
+    ahead = steps.ahead([*earlier, *unanswered(session)])
     key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     again = bool(session.cut and session.journal.get(_AGAIN + full))  # if not cut, the failure was not written
     if not fans or (fans[-1] and (fans[-1] == session.cut or again)):
+        also: dict[str, Any] = {_AGAIN + full: None} if again else {}
+        if fans and ahead:
+            also |= {SINCE + full: sorted(ahead)}
+            steps.since |= ahead
         if not fans or len(done) < wanted.need:
             rows = [row for rows in ended.values() for row in rows]
             there = yield from _there(session.job_id, rows, key, wanted.spare)
-            raise steps.paused(
-                Spawning(replace(wanted, done=done, there=there), full, digest, fans, steps, again=again)
-            )
+            raise steps.paused(Spawning(replace(wanted, done=done, there=there), full, digest, fans, steps, also))
         # Enough of them completed after the fan-out ended, so it is not made again.
-        asked = Spawning(wanted, full, digest, fans, steps, again=again)
+        asked = Spawning(wanted, full, digest, fans, steps, also)
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
-    if len(done) < wanted.need and not steps.is_ahead([*earlier, *unanswered(session)]):
+    if len(done) < wanted.need and not ahead:
         steps.lost[full] = key
+    yield from _count_earlier(session, session.journal.get(SINCE + full) or ())
     results = _results(session, book, wanted, ended, fans[-1], key)
     session.check()  # what the children have spent may be too much
     return results
@@ -183,6 +187,17 @@ def _count(session: LeaseSession, fan: str, total: int, rows: Sequence[OutcomeRo
     session.budget.join(fan, _spent_by(rows))
     if len(rows) < total or any(row.fan for row in rows):
         session.budget.open[fan] = total
+
+
+def _count_earlier(session: LeaseSession, calls: Iterable[str]) -> Generator[Command[Any], Any, None]:
+    """Count what was spent in fan-outs that an earlier run made: this one need not come to them."""
+    for fan in [fan for full in calls for fan in session.journal.get(_PREFIX + full, [b""])[1:] if fan]:
+        rows: list[OutcomeRow] = []
+        start = 0
+        while page := (yield ReadOutcomes(session.job_id, fan, start, AT_ONCE)):
+            rows += page
+            start += AT_ONCE
+        _count(session, fan, rows[-1].number + 1 if rows else 0, rows)
 
 
 def _blob(row: OutcomeRow) -> Sequence[Any]:

@@ -27,6 +27,8 @@ from .arguments import digest_of, same
 
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
+# Of a fan-out that a redrive made again: what had been recorded since its children failed.
+SINCE = "since/"
 # How many other records an error names.
 _SHOWN = 10
 _SIGNS = re.compile(r"[\\#:]")
@@ -80,6 +82,10 @@ class Steps:
         # The fan-outs that lost children, if nothing is recorded that may depend on how these ended: by key, with the
         # record that has a redrive make them again ("": it does so without one).
         self.lost: dict[str, str] = {}
+        # What an earlier run recorded before failed children went on. What it was made of may have changed with them.
+        self.since = {
+            full for key, names in session.journal.items() if key.startswith(SINCE) and names for full in names
+        }
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
         self._session = session
         self._own_state = own_state
@@ -126,13 +132,13 @@ class Steps:
         """A step's record, if it is done."""
         return self._done.get(full)
 
-    def is_ahead(self, counted: Iterable[str]) -> bool:
-        """Whether something is recorded that this run has not come to yet. `counted` are the questions without an
-        answer, and the fan-outs, that are."""
+    def ahead(self, counted: Iterable[str]) -> set[str]:
+        """What is recorded that this run has not come to yet. `counted` are the questions without an answer, and the
+        fan-outs, that are."""
         journal = self._session.journal
         started = {f"effect:{key.removeprefix(EFFECT)}" for key in journal if key.startswith(EFFECT) and journal[key]}
         asking = {self.asking[0]} if self.asking else set[str]()
-        return bool((self._done.keys() | started | asking | {*counted}) - self._called.keys() - self.made)
+        return (self._done.keys() | started | asking | {*counted}) - self._called.keys() - self.made
 
     def digest(self, full: str, arguments: object) -> bytes:
         """The digest of a step's arguments."""
@@ -172,7 +178,7 @@ class Steps:
         # The result that a person gave is of any arguments, but it is one call's.
         known = recorded and (recorded.digest or self._called.get(full))
         if known and not same(known, digest, arguments):
-            anew = users and self._is_edited and full not in self._called
+            anew = users and (self._is_edited or full in self.since) and full not in self._called
             if not anew and not is_anothers(full, self._session.parts, part, self._session.journal):
                 raise self._mismatch(full)
             recorded = None
@@ -203,14 +209,16 @@ class Steps:
         )
 
     def advice(self, full: str) -> str:
-        """What to do about a record that does not fit, if the payload was edited. Empty if that can't be."""
+        """What to do about a record that does not fit, if the payload was edited, or children went on since. Empty if
+        that can't be."""
         if not (self.editable and self._done):
             return ""
         others = sorted(self._done.keys() - self._called.keys() - self.made - {full})
         more = f", and perhaps those of {', '.join(map(repr, others[:_SHOWN]))}" if others else ""
+        since = ", or if children of it have completed since" if full in self.since else ""
         return (
-            f". If you edited the payload, redrive with the result that counts now, the recorded one or another, in "
-            f"changes={{{full!r}: RESULT}} (--set){more}, or submit a new job, which runs all steps"
+            f". If you edited the payload{since}, redrive with the result that counts now, the recorded one or "
+            f"another, in changes={{{full!r}: RESULT}} (--set){more}, or submit a new job, which runs all steps"
         )
 
     def _full(self, said: str, key: str | None) -> str:
