@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 
 import pytest
@@ -122,3 +123,36 @@ async def test_one_that_had_made_more_of_their_results(then: str, store_url: str
         broken = False
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == ("yes" if then == "asks" else "['0'], 0")
+
+
+async def test_fan_outs_at_once_that_all_lost_children(store_url: str) -> None:
+    """Only the last one's went on, and then it failed for ever."""
+    runs, broken = Counter[int](), True
+    app = bp.App("order")
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask) -> Reply:
+        runs[ask.number] += 1
+        if ask.number and broken:
+            raise ValueError("broken")
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        made = [[bp.Handoff("child", Ask(number=number)) for number in (0, last)] for last in (1, 2, 3)]
+        pairs = await asyncio.gather(*(ctx.fan_out(each, failures="collect") for each in made))
+        if any(isinstance(each, bp.ChildFailed) for pair in pairs for each in pair):
+            raise RuntimeError("no luck")
+        return Reply(text=" ".join(each.text for pair in pairs for each in pair))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for _ in range(2):
+            with pytest.raises(bp.JobFailed, match="no luck") as failed:
+                await job.result(timeout=LONG)
+            assert failed.value.reason == "children"
+            assert runs[1] == runs[2] == runs[3]
+            broken = runs[1] == 1
+            await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1 0 2 0 3"
+    assert runs == {0: 3, 1: 3, 2: 3, 3: 3}

@@ -110,3 +110,17 @@ async def test_an_effect_that_does_not_fit_any_more_is_for_a_person(store_url: s
         await coordinator.redrive(job.id, changes={"effect:pay": None})
         assert (await job.result(timeout=LONG)).text == "with 2 for 0"
     assert order.made == ["with 0"]
+
+
+async def test_what_does_not_fit_any_more_after_a_child_was_redriven_alone(store_url: str) -> None:
+    order = Order("fans out")
+    async with serving(order.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await failing(order, job)
+        for child in await coordinator.jobs(parent=job.id):
+            if child.state is bp.JobState.FAILED:
+                await coordinator.redrive(child.id)
+                await coordinator.job(child.id).result(timeout=LONG)
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "with 2 for 20"
+    assert order.runs["1"] == 2

@@ -126,6 +126,7 @@ def asking(
     questions are counted.
     """
     if key is None:
+        steps.losses.clear()
         over, again = _earlier(steps, session), _recorded(session, _AGAIN)
         known, optional = again | over, (again.keys() - over) | steps.since
         full, digest = yield from counted(steps, "ask", question, known, session, optional=optional)

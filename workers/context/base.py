@@ -75,7 +75,7 @@ class BaseContext:
         timeout = inf if self._agent.timeout is None else seconds_of(self._agent.timeout)
         steps = Steps(self._session, own_state=self._agent.kind == "function", timeout=timeout)
         self._session.under_way, self._session.told = steps.effects, steps.told
-        self._session.lost = steps.lost
+        self._session.lost = steps.losses.again
         return steps
 
     @property
@@ -199,7 +199,7 @@ class BaseContext:
             )
         return list(given)
 
-    def _joining(self, handoffs: list[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
+    def _joining(self, handoffs: list[Handoff[Any]], wait: Wait, failures: Failures, told: Collection[str]) -> Joining:
         if self._agent.kind != "function":
             raise BadSetup(
                 f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
@@ -214,7 +214,8 @@ class BaseContext:
             return []
         wanted = fan_out(tuple(handoffs), wait, failures)
         called = [[handoff.to, handoff.payload, handoff.transcript] for handoff in handoffs]
-        return (yield from joining(self._steps, self._session, self._session.book, wanted, [called, wait, failures]))
+        arguments = [called, wait, failures]
+        return (yield from joining(self._steps, self._session, self._session.book, wanted, arguments, told))
 
     def _sleep(self, delay: Duration, key: str | None) -> None:
         if self._agent.kind != "function":

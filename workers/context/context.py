@@ -87,9 +87,9 @@ class SyncContext(BaseContext):
         def act(asked: Command[Any] | Later) -> Any:
             return self._let_others() if isinstance(asked, Later) else self._session.write(asked)
 
-        given = self._several(handoffs)
+        given, told = self._several(handoffs), self._steps.losses.told
         with self._steps.turn:
-            return follow(self._joining(given, wait, failures), act)
+            return follow(self._joining(given, wait, failures, told), act)
 
     def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait without a worker: see `Context.sleep`."""
@@ -254,9 +254,10 @@ class Context(BaseContext):
         async def act(asked: Command[Any] | Later) -> Any:
             return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
 
-        given = self._several(handoffs)
+        given, told = self._several(handoffs), self._steps.losses.told
         async with self._steps.tasks_turn:
-            return await afollow(self._joining(given, wait, failures), act)
+            await checkpoint()  # tasks that call others at once have called them before this one returns
+            return await afollow(self._joining(given, wait, failures, told), act)
 
     async def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait for `delay` (seconds or a timedelta), also for weeks. For plain functions.

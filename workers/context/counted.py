@@ -59,7 +59,6 @@ def counted(
     `earlier` are the calls of this name that are known, with their digests (None: any). Raises `ReplayMismatch` if one
     of them is not made again before a new one is made, unless it is `optional`, because it has no outcome.
     """
-    steps.lost.clear()
     digest = steps.digest(name, arguments)
     older = cache(lambda: older_digests(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False

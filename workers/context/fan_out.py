@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -26,6 +26,8 @@ from .steps import SINCE, Pause, Steps
 _PREFIX = "fan/"
 # Of a fan-out whose failure ended the job, although it was not the last one.
 _AGAIN = "again/"
+# What is recorded so if the redrive has made another one again before. (Older releases wait for the next redrive.)
+_DUE = 2
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
 _ROUNDS = 100
 Joining: TypeAlias = Generator[Command[Any] | Later, Any, list[Any]]
@@ -54,14 +56,17 @@ class Spawning(Pause):
         return {_PREFIX + self.step: [self.digest, *self.before, fan], **self.also}
 
 
-def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object) -> Joining:
+def joining(
+    steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object, told: Collection[str]
+) -> Joining:
     """The results of ended children, in order.
 
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed. What is
-    recorded since then need not fit any more.
+    recorded since then need not fit any more. `told` are the losses that the calling code knew.
     """
     earlier = {key.removeprefix(_PREFIX): made[0] for key, made in session.journal.items() if key.startswith(_PREFIX)}
     full, digest = yield from counted(steps, "fan_out", arguments, earlier, session, optional=steps.since)
+    steps.losses.call(full, told)
     if full not in earlier and (news := apart(session)):
         yield Record(session.fence, packed(news))
     _, *fans = session.journal.get(_PREFIX + full, [digest])
@@ -73,12 +78,8 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
     ahead = steps.ahead([*earlier, *unanswered(session)])
     key = _AGAIN + full if fans and fans[-1] != session.fan else ""
-    again = bool(session.cut and session.journal.get(_AGAIN + full))  # if not cut, the failure was not written
-    if not fans or (fans[-1] and (fans[-1] == session.cut or again)):
-        also: dict[str, Any] = {_AGAIN + full: None} if again else {}
-        if fans and ahead:
-            also |= {SINCE + full: sorted(ahead)}
-            steps.since |= ahead
+    if not fans or _is_again(session, full, fans):
+        also = _also(steps, session, full, ahead if fans else set())
         if not fans or len(done) < wanted.need:
             rows = [row for rows in ended.values() for row in rows]
             there = yield from _there(session.job_id, rows, key, wanted.spare)
@@ -87,12 +88,40 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
         asked = Spawning(wanted, full, digest, fans, steps, also)
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
-    if len(done) < wanted.need and not ahead:
-        steps.lost[full] = key
-    yield from _count_earlier(session, session.journal.get(SINCE + full) or ())
+    if len(done) < wanted.need:
+        steps.losses.note(full, key, ahead)
+    if fans[1:]:
+        yield from _count_earlier(session, steps.since - steps.made)
     results = _results(session, book, wanted, ended, fans[-1], key)
     session.check()  # what the children have spent may be too much
     return results
+
+
+def _is_again(session: LeaseSession, full: str, fans: Sequence[str]) -> bool:
+    """Whether a redrive makes a fan-out again."""
+    noted = session.journal.get(_AGAIN + full)
+    if not fans or not fans[-1]:
+        return False
+    if not session.cut:  # what was noted for a failure was not written with it
+        return bool(noted == _DUE)
+    return bool(noted) or fans[-1] == session.cut
+
+
+def _also(steps: Steps, session: LeaseSession, full: str, ahead: set[str]) -> dict[str, Any]:
+    """What is recorded beside a fan-out that is made. `ahead` is what was recorded after it had been made before.
+
+    Others that are to be made again are noted, as this one is the job's last from now on.
+    """
+    fans = {key.removeprefix(_PREFIX): made[1:] for key, made in session.journal.items() if key.startswith(_PREFIX)}
+    records: dict[str, Any] = {
+        _AGAIN + each: _DUE for each in fans.keys() - steps.made if _is_again(session, each, fans[each])
+    }
+    if session.journal.get(_AGAIN + full):
+        records[_AGAIN + full] = None
+    if ahead:
+        records[SINCE + full] = sorted(ahead)
+        steps.since |= ahead
+    return records
 
 
 def _there(

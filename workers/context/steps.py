@@ -24,6 +24,7 @@ from ..caught import Told
 from ..doubt import settled
 from ..parts import is_anothers
 from .arguments import digest_of, same
+from .losses import Losses
 
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
@@ -79,9 +80,7 @@ class Steps:
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
         self.told = Told()  # their errors in this run
-        # The fan-outs that lost children, if nothing is recorded that may depend on how these ended: by key, with the
-        # record that has a redrive make them again ("": it does so without one).
-        self.lost: dict[str, str] = {}
+        self.losses = Losses()
         # What an earlier run recorded before failed children went on. What it was made of may have changed with them.
         self.since = {
             full for key, names in session.journal.items() if key.startswith(SINCE) and names for full in names
@@ -171,7 +170,7 @@ class Steps:
             )
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each call its own key=")
-        self.lost.clear()
+        self.losses.clear()
         full = self._full(_unmistakable(name) if users else name, key)
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)

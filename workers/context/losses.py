@@ -1,0 +1,41 @@
+"""Losses: the fan-outs of a run that lost children, and which of them a redrive makes again. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+
+class Losses:
+    """A fan-out is made again if nothing is recorded that may depend on how its children ended. What was called at once
+    with it, by code that had not been told yet, does not."""
+
+    def __init__(self) -> None:
+        # By key, with the record that has a redrive make them again ("": it does so without one).
+        self.again: dict[str, str] = {}
+        self._noted: dict[str, tuple[str, set[str]]] = {}
+
+    @property
+    def told(self) -> frozenset[str]:
+        """Those that the agent's code was told of."""
+        return frozenset(self._noted)
+
+    def note(self, full: str, record: str, ahead: Collection[str]) -> None:
+        """A fan-out lost children. `ahead` is what is recorded, and this run has not called yet."""
+        self._noted[full] = record, set(ahead)
+        if not ahead:
+            self.again[full] = record
+
+    def call(self, full: str, told: Collection[str]) -> None:
+        """A fan-out is called, by code that was told of these losses before."""
+        for each in told:
+            self._noted.pop(each, None)
+            self.again.pop(each, None)
+        for each, (record, ahead) in list(self._noted.items()):
+            ahead.discard(full)
+            if not ahead:
+                self.again[each] = record
+
+    def clear(self) -> None:
+        """Something else is called."""
+        self._noted.clear()
+        self.again.clear()
