@@ -87,7 +87,8 @@ class State(Contract, name="batonpass.state"):
 
     def as_dict(self) -> dict[str, Any]:
         """The values as a new dict."""
-        return dict(self)  # with the fields that a subclass declares
+        # With the fields that a subclass declares. `dict(self)` would call a value that is named `keys`.
+        return dict(iter(self))
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,16 @@ def test_a_state_takes_any_dict_and_keeps_its_types() -> None:
         dump_payload(bp.State.model_validate({"x": object()}))
 
 
+@pytest.mark.parametrize("key", ["keys", "items", "copy", "as_dict", "model_dump", "model_extra", "_asdict", "self"])
+def test_a_state_takes_any_text_as_a_key(key: str) -> None:
+    """`dict()` takes what has an attribute `keys` for a mapping."""
+    state = bp.State.model_validate({key: [1]})
+    again = load_payload(bp.State, dump_payload(state))
+    assert again == state
+    assert again.as_dict() == dict(load_mapping(contract_ref(bp.State), dump_payload(state))) == {key: [1]}
+    assert again[key] == [1]
+
+
 def noop(*_: Any) -> Any:
     return None
 

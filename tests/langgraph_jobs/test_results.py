@@ -20,6 +20,7 @@ from pydantic import BaseModel
 import batonpass as bp
 from batonpass.adapters.langgraph import LangGraphAdapter
 
+from ..apps.kit import outcome
 from ..apps.langgraph_app import Notes, ScriptedModel, Words
 from ..apps.langgraph_kit import failure, graph, only, result
 
@@ -111,6 +112,25 @@ async def test_a_whole_state_is_a_result() -> None:
 
     state = await result(lambda: graph(answer, state=MessagesState), returns=bp.State)
     assert state["messages"][-1] == {"type": "ai", "content": "done", "id": "1"}
+
+
+class Named(TypedDict, total=False):
+    keys: list[str]
+    held: Any
+    _asdict: int
+
+
+class Wanted(bp.Contract, name="langgraph_tests.wanted"):
+    keys: list[str]
+
+
+async def test_a_payload_and_a_state_may_have_keys_that_are_names_of_methods() -> None:
+    def answer(state: Any) -> Any:
+        return {"keys": [*state["keys"], "b"], "held": bp.State.model_validate({"keys": 1, "_asdict": 2})}
+
+    app = only(lambda: graph(answer, state=Named), accepts=Wanted, returns=bp.State)
+    found = await outcome(app, Wanted(keys=["a"]))
+    assert found.as_dict() == {"keys": ["a", "b"], "held": {"keys": 1, "_asdict": 2}}
 
 
 async def test_a_result_that_does_not_fit_fails_as_a_contract_violation() -> None:

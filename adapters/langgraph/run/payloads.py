@@ -101,7 +101,7 @@ def out_of_graph(agent: Agent[Any], contract: type[Contract], result: Any) -> Co
 
 
 def _fields(payload: Contract) -> dict[str, Any]:
-    return {**dict(payload), **(payload.model_extra or {})}
+    return dict(iter(payload))  # also if one is named `keys`, which `dict(payload)` would call
 
 
 def _context_names(graph: Pregel[Any, Any, Any, Any]) -> set[str]:

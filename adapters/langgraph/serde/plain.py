@@ -71,7 +71,7 @@ def readable(value: Any) -> Any:
         return message_as_dict(value)
     if isinstance(value, Mapping):
         return {key if type(key) in ATOMS else str(key): readable(item) for key, item in items(value)}
-    if hasattr(value, "_asdict"):
+    if hasattr(class_of(value), "_asdict"):
         return readable(value._asdict())
     if isinstance(value, Enum):
         return readable(value.value)
