@@ -7,11 +7,14 @@ import datetime as dt
 from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from .builtin_types import class_of
+from .builtin_types import NotPlain, class_of
+
+if TYPE_CHECKING:
+    from .state_types import StateType
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -31,6 +34,8 @@ def alike(one: Any, other: Any) -> bool:
         return alike(_model(one), _model(other))
     if dataclasses.is_dataclass(kind):
         return alike(own(one), own(other))
+    if known := _custom(kind):
+        return _alike_dumped(known, one, other)
     if issubclass(kind, Mapping):
         return len(one) == len(other) and all(map(alike, one.items(), other.items()))
     if issubclass(kind, Set):
@@ -41,11 +46,36 @@ def alike(one: Any, other: Any) -> bool:
         return _moment(one) == _moment(other)
     if issubclass(kind, float | Decimal):
         return repr(one) == repr(other)
-    return bool(one == other)
+    return _equal(one, other)
 
 
 _PLAIN = frozenset({str, int, bool, bytes, type(None)})
 _EQUAL_KINDS = frozenset({int, bool})  # whose values may equal each other
+
+
+def _custom(kind: type[Any]) -> StateType | None:
+    """The state type of a class that has functions of its own."""
+    from .state_types import known_type  # which needs this module
+
+    known = known_type(kind)
+    return known if known and known.is_custom else None
+
+
+def _alike_dumped(known: StateType, one: Any, other: Any) -> bool:
+    """Whether the same is stored of both. What `==` says of them may be no bool, as with arrays, or only that they are
+    two objects."""
+    try:
+        before, after = (form() for value in (one, other) for form in known.shape.forms(value))
+    except NotPlain:  # they can't be stored, so nothing else tells
+        return _equal(one, other)
+    return alike(before, after)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # the class is the user's
+        return one is other
 
 
 def _model(value: BaseModel) -> list[Any]:

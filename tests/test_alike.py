@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
+import batonpass as bp
 from batonpass.contracts.alike import alike
 
 
@@ -59,6 +60,44 @@ class Open(BaseModel):
         return 1
 
 
+class Grid:
+    """Like an array: `==` compares item by item, if that is possible."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __eq__(self, other: Any) -> Any:
+        if len(self.items) != len(other.items):
+            raise ValueError("grids of different sizes can't be compared")
+        return Grid([one == another for one, another in zip(self.items, other.items, strict=True)])
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value of a grid is ambiguous")
+
+    __hash__ = object.__hash__
+
+
+class Stored(Grid):
+    pass
+
+
+class Numbered:
+    """`==` looks at the number alone."""
+
+    def __init__(self, number: int, held: Any) -> None:
+        self.number, self.held = number, held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Numbered) and self.number == other.number
+
+    __hash__ = object.__hash__
+
+
+bp.state_type("alike.stored", Stored, dump=lambda grid: grid.items, load=Stored)
+bp.state_type("alike.numbered", Numbered, dump=lambda each: [each.number, each.held], load=lambda of: Numbered(*of))
+GRID = Grid([1])
+
+
 def read(found: Box | Open) -> Box | Open:
     assert found.size
     return found
@@ -78,6 +117,11 @@ ALIKE: list[tuple[Any, Any]] = [
     (read(box(1)), box(1)),
     (read(Open(held=NAN)), Open(held=OTHER_NAN)),
     (Rows([1, Name("a")]), Rows([1, Name("a")])),
+    (Stored([1, NAN]), Stored([1, OTHER_NAN])),
+    ({"grid": Stored([Stored([1])])}, {"grid": Stored([Stored([1])])}),
+    (Stored([object, 1]), Stored([object, 1])),
+    (Numbered(1, "a"), Numbered(1, "a")),
+    (GRID, GRID),
 ]
 DIFFERENT: list[tuple[Any, Any]] = [
     (1, True),
@@ -115,6 +159,11 @@ DIFFERENT: list[tuple[Any, Any]] = [
     ({"a": 1}, {"b": 1}),
     ({1: "a"}, {True: "a"}),
     ({"a": 1}, {"a": True}),
+    (Stored([1]), Stored([1, 2])),
+    (Stored([1]), Stored([True])),
+    (Numbered(1, "a"), Numbered(1, "b")),
+    (Grid([1]), Grid([2])),
+    (Grid([1]), Grid([1, 2])),
 ]
 
 

@@ -17,6 +17,16 @@ pytestmark = pytest.mark.anyio
 OTHER = Ask(text="rain")
 
 
+class Found:
+    """What a step returns. `==` takes each for another thing."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+bp.state_type("redriven_payload.found", Found, dump=lambda found: found.text, load=Found)
+
+
 class Desk:
     """Agents that fail after they have recorded something about their payload."""
 
@@ -24,7 +34,7 @@ class Desk:
         self.ran: Counter[str] = Counter()
         self.broken = True
         self.app = bp.App("desk")
-        for agent in (self.steps, self.pays, self.asks):
+        for agent in (self.steps, self.finds, self.pays, self.asks):
             self.app.agent(agent.__name__, accepts=Ask, returns=Reply, retries=1)(agent)
         self.app.agent("child", accepts=Ask, returns=Reply)(self._child)
         self.app.agent("fans", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)(self.fans)
@@ -32,6 +42,9 @@ class Desk:
     async def steps(self, ask: Ask, ctx: bp.Context) -> Reply:
         first = await ctx.step("fetch", self._act, ask.text)
         return self._end(f"{first} {await ctx.step('count', self._act, first + ask.text)}")
+
+    async def finds(self, ask: Ask, ctx: bp.Context) -> Reply:
+        return self._end((await ctx.step("fetch", self._found, ask.text)).text)
 
     async def pays(self, ask: Ask, ctx: bp.Context) -> Reply:
         return self._end(await ctx.effect("pay", self._act, ask.text))
@@ -49,6 +62,9 @@ class Desk:
     def _act(self, text: str) -> str:
         self.ran[text] += 1
         return f"<{text}>"
+
+    def _found(self, text: str) -> Found:
+        return Found(self._act(text))
 
     def _end(self, text: str) -> Reply:
         if self.broken:
@@ -77,6 +93,7 @@ async def refused(job: bp.Job[Reply], why: str) -> None:
     ("agent", "held", "others", "result"),
     [
         ("steps", {"fetch": "<rian>", "count": "<<rian>rian>"}, "'count'", "<rian> <<rian>rian>"),
+        ("finds", {"fetch": Found("<rian>")}, "", "<rian>"),
         ("pays", {"effect:pay": "<rian>"}, "", "<rian>"),
         ("asks", {"ask": "yes"}, "", "yes"),
     ],

@@ -106,7 +106,7 @@ class Steps:
         for key, (digest, result) in done.items():
             # An unedited result is taken from the journal, because later steps were recorded with that as argument. An
             # edited one counts whatever the arguments are, because the payload may have been edited with it.
-            if key not in held or not _edited(held[key], result):
+            if key not in held or alike(held[key], result):
                 self._done[key] = Recorded(digest, result)
 
     def paused(self, pause: P) -> P:
@@ -257,13 +257,6 @@ class Steps:
         return Snapshot(
             step=step, state=state, native={"v": 1, "asking": full} | ({"digest": digest} if digest else {})
         )
-
-
-def _edited(held: Any, recorded: Any) -> bool:
-    try:
-        return not alike(held, recorded)
-    except Exception:  # the `==` of some class gives no bool
-        return True
 
 
 def _unmistakable(name: str) -> str:
