@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from .errors import BadSetup, ContractViolation
 from .masked import MASK, Masked, masked
@@ -198,7 +198,7 @@ def convert(contract: type[C], value: Any, *, dumped_from: Any = None) -> C:
     try:
         if issubclass(contract, State):
             return contract.model_validate(value)
-        text = to_json(value, bytes_mode="base64", inf_nan_mode="constants")
+        text = to_json(value, bytes_mode="base64", inf_nan_mode="constants", fallback=_dumped)
         if MASK.encode() in text:
             _check_told(contract, value if dumped_from is None else dumped_from, from_json(text))
     except ValidationError as error:
@@ -206,6 +206,17 @@ def convert(contract: type[C], value: Any, *, dumped_from: Any = None) -> C:
     except ValueError as error:
         raise ContractViolation(f"not a valid {contract_ref(contract)}: it can't be written as JSON: {error}") from None
     return load_payload(contract, b"j" + text)
+
+
+def _dumped(value: Any) -> Any:
+    """What its registered function makes of a value that pydantic can't write."""
+    from .builtin_types import class_of  # few results hold such values
+    from .state_types import found_type
+
+    known = found_type(class_of(value))
+    if known is None:
+        raise PydanticSerializationError(f"Unable to serialize unknown type: {class_of(value)}")
+    return next(iter(known.shape.forms(value)))()
 
 
 def _check_told(contract: type[Contract], value: Any, written: Any) -> None:

@@ -164,13 +164,19 @@ _broken: dict[str, str] = {}
 
 def type_of(kind: type[Any]) -> StateType:
     """A class's state type; `NotPlain` if it has none."""
+    found = found_type(kind)
+    if found is None:
+        raise _not_registered(kind)
+    return found
+
+
+def found_type(kind: type[Any]) -> StateType | None:
+    """A class's state type, if it has one."""
     found = _by_class.get(kind)
     if found is None and (name := _contract_name(kind)):
         found = _by_class[kind] = _contract_type(name, kind)
     if found is None and _provide(kind.__module__.partition(".")[0]):
         found = _by_class.get(kind)
-    if found is None:
-        raise _not_registered(kind)
     return found
 
 
@@ -181,11 +187,7 @@ def known_type(kind: type[Any]) -> StateType | None:
 
 def is_state_type(kind: type[Any]) -> bool:
     """Whether a state may hold values of a class because it was registered, or is a contract."""
-    try:
-        type_of(kind)
-    except NotPlain:
-        return False
-    return True
+    return found_type(kind) is not None
 
 
 def _not_registered(kind: type[Any]) -> NotPlain:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from types import FunctionType
 from typing import Any, cast
+
+# The module whose functions write values.
+import langgraph.checkpoint.serde.jsonplus as jsonplus
+import ormsgpack
 
 # In a config: the checkpoints of the graphs around, by namespaces, whether a graph shall go on from its own, and where
 # what its nodes stream goes to if it is part of another graph.
@@ -24,12 +29,16 @@ from langgraph._internal._serde import build_serde_allowlist
 
 # The types that a strict serializer restores without being told. Needed to refuse, at save, what it would not restore.
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
+
+# The code of what a function makes of one argument.
+from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG as CALL
 from langgraph.constants import END
 
 # What runs a graph's supersteps.
 from langgraph.pregel._loop import AsyncPregelLoop, SyncPregelLoop
 
 __all__ = [
+    "CALL",
     "CHECKPOINT_MAP",
     "ERROR_SOURCE_NODE",
     "HANDLER",
@@ -39,6 +48,7 @@ __all__ = [
     "STREAM",
     "allow_subgraphs_without_checkpoints",
     "build_serde_allowlist",
+    "encoder",
     "is_branch",
     "is_visible",
     "response_format_of",
@@ -49,6 +59,8 @@ HANDLER = "node_error_handler"
 _BRANCH = "branch:"
 # Where the functional API keeps what its entrypoints return and save, and a graph its state if that is one value.
 _VALUES = frozenset({END, PREVIOUS, "__root__"})
+# The functions that write a value, and what msgpack lacks in it, which call each other, and their option.
+_ENCODE, _DEFAULT, _OPTION = "_msgpack_enc", "_msgpack_default", "_option"
 # The attribute in which those keep the put of the last superstep.
 _PUT = "_put_checkpoint_fut"
 # The names under which functions of create_agent and create_react_agent keep their response_format.
@@ -84,6 +96,28 @@ def allow_subgraphs_without_checkpoints() -> None:
     for loop in (SyncPregelLoop, AsyncPregelLoop):
         if not hasattr(loop, _PUT):
             setattr(loop, _PUT, _NoPut())
+
+
+def encoder(own: Callable[[Any], Any]) -> Callable[[Any], bytes]:
+    """What writes values as LangGraph's serializer does, but asks `own` first about each object whose class msgpack
+    lacks, at any depth, also those that LangGraph would write as the base of their class. None from it leaves the
+    object to LangGraph.
+
+    The serializer has no place for such a function. These are copies of its own, with other globals: what they call by
+    its name is ours.
+    """
+    names = {**vars(jsonplus)}
+    names[_OPTION] |= ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+    for name in (_ENCODE, _DEFAULT):
+        names[name] = FunctionType(names[name].__code__, names, name)
+    theirs = names[_DEFAULT]
+
+    def default(value: Any) -> Any:
+        found = own(value)
+        return theirs(value) if found is None else found
+
+    names[_DEFAULT] = default
+    return cast("Callable[[Any], bytes]", names[_ENCODE])
 
 
 def response_format_of(node: Any) -> Any:

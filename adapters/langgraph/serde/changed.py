@@ -10,8 +10,10 @@ from typing import Any
 from langgraph.types import Send
 from pydantic import BaseModel
 
+from ....contracts.alike import alike
 from ....contracts.builtin_types import class_of
 from .plain import ATOMS, NotPlain, items, plain
+from .registered import is_registered
 
 _MISSING: Any = object()
 _BY_IDENTITY: Any = object.__eq__
@@ -23,8 +25,11 @@ def changed(value: Any, back: Any, path: str) -> str | None:
     The arguments of a `Send` are the input of a node, and are not compared.
 
     What a model itself keeps out of its dump, private attributes and excluded fields, is not compared: often that is a
-    cache, a lock or a connection. Nor are the kinds of built-in containers, which come back as their bases.
+    cache, a lock or a connection. (It is if the class is registered, because our codec keeps it.) Nor are the kinds of
+    built-in containers, which come back as their bases.
     """
+    if is_registered(value):
+        return None if alike(value, back) else path
     if isinstance(value, Send) or (_compares_all(value) and _equal(value, back)):
         return None
     fields = _fields(value)

@@ -25,6 +25,7 @@ from langchain_core.messages import (
 
 from ....contracts.builtin_types import class_of
 from ...dialects import dict_of
+from .registered import is_registered, opaque
 
 ATOMS = frozenset(
     {type(None), bool, int, float, str, bytes, dt.datetime, dt.date, dt.time, dt.timedelta, Decimal, UUID}
@@ -43,7 +44,8 @@ class NotPlain(Exception):
 
 
 def plain(value: Any) -> Any:
-    """A copy of plain values. A subclass of str, dict ... becomes its base, as in LangGraph's own serializer."""
+    """A copy of plain values. A subclass of str, dict ... becomes its base, as in LangGraph's own serializer. (Not one
+    of float, such as numpy's, which that refuses, nor a registered class.)"""
     kind = class_of(value)
     if kind in ATOMS:
         return value
@@ -56,7 +58,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, PurePath):
         return value
     base = next((base for base in BASES if isinstance(value, base)), None)
-    if base is None or isinstance(value, Enum):
+    if base in (None, float) or isinstance(value, Enum) or is_registered(value):
         raise NotPlain(kind.__qualname__)
     return plain(base(value))
 
@@ -69,12 +71,19 @@ def readable(value: Any) -> Any:
         pass
     if isinstance(value, BaseMessage):
         return message_as_dict(value)
+    if own := opaque(value):
+        try:
+            return readable(own.dump(value))
+        except Exception as error:  # the function is the user's
+            return f"({type(error).__name__}: {error})"
     if isinstance(value, Mapping):
         return {key if type(key) in ATOMS else str(key): readable(item) for key, item in items(value)}
     if hasattr(class_of(value), "_asdict"):
         return readable(value._asdict())
     if isinstance(value, Enum):
         return readable(value.value)
+    if isinstance(value, float):
+        return float(value)
     if isinstance(value, list | tuple | set | frozenset):
         return [readable(item) for item in cast("Collection[Any]", value)]
     if hasattr(value, "model_dump"):

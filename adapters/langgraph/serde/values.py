@@ -5,24 +5,27 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, cast
 
+import ormsgpack
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.constants import START
 from langgraph.types import Send
 from pydantic import BaseModel
 
 from ....contracts.builtin_types import class_of
+from ....contracts.codec import pack
 from ....contracts.errors import Corrupted, Unserializable
 from ....contracts.state_types import is_state_type
-from ..internals import SAFE_MSGPACK_TYPES
+from ..internals import CALL, SAFE_MSGPACK_TYPES, encoder
 from .changed import changed
 from .copying import copy_containers
 from .endless import refusal
 from .plain import ATOMS, BASES, NotPlain, items, plain
+from .registered import RESTORED, is_registered, opaque, restoring
 
 Sealed = list[Any]
 """A value that comes back as it was: ["plain", value], or [kind, bytes, types] of LangGraph's serializer."""
@@ -30,7 +33,11 @@ Sealed = list[Any]
 TypeName = tuple[str, ...]
 """A type's module and name."""
 
+Encode = Callable[[Any], bytes]
+
 _ARRAY = ("numpy", "ndarray")
+# A subclass of one of these is written as its base, as LangGraph does it.
+_FLAT: tuple[type[Any], ...] = (str, int, list, dict)
 # What LangGraph's serializer writes.
 KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
 # Also safe: a compiled pattern's class (which is not its constructor), and numpy's arrays (which have a code instead of
@@ -59,7 +66,7 @@ class Values:
         self, declared: Collection[TypeName], *, advice: str = "name the type in the graph's state schema"
     ) -> None:
         self._advice = advice
-        self.declared: frozenset[TypeName] = frozenset()
+        self.declared: frozenset[TypeName] = frozenset({RESTORED})
         self.allow(declared)
 
     def allow(self, declared: Collection[TypeName]) -> None:
@@ -73,28 +80,55 @@ class Values:
         try:
             return ["plain", plain(value)]
         except NotPlain:
-            return self.dump(value, path)
+            return self.whole(value, path)
         except RecursionError:
             raise refusal(path) from None
 
-    def dump(self, value: Any, path: str) -> Sealed:
-        """A value of any kind as LangGraph's serializer writes it. `Unserializable` as in `seal`."""
+    def whole(self, value: Any, path: str) -> Sealed:
+        """A value of any kind as LangGraph's serializer writes it. `Unserializable` as in `seal`.
+
+        The serializer makes objects anew from what they show of themselves, without a word of what it could not set.
+        If that makes something else of one, our codec writes the objects of registered classes, which keeps them as
+        they are. (Not always: workers of older releases can't read that.)
+        """
+        where = path
+        for encode in (_most, _least):
+            sealed = self._dump(value, path, encode)
+            changed_at = self._changed(value, sealed, path)
+            if changed_at is None:
+                return sealed
+            where = changed_at
+        raise Unserializable(
+            f"{where} would come back as something else, because LangGraph's serializer makes objects anew from "
+            "their dumps: register the class with @batonpass.state_type, which keeps all fields as they are, or "
+            "keep plain values",
+            path=where,
+        )
+
+    def _dump(self, value: Any, path: str, encode: Encode) -> Sealed:
         types: set[TypeName] = set()
         try:
             self._check(value, path, types)
-            kind, data = self._dumped(value, path)
+            kind, data = self._dumped(value, path, encode)
         except RecursionError:
             raise refusal(path) from None
+        if RESTORED[0].encode() in data:
+            types.add(RESTORED)  # a worker of a release that can't restore it says so, and does not take bytes for it
         return [kind, bytes(data), sorted(types)]
 
-    def _dumped(self, value: Any, path: str) -> tuple[str, bytes]:
+    def _dumped(self, value: Any, path: str, encode: Encode) -> tuple[str, bytes]:
         try:
-            return self.serde.dumps_typed(value)
+            return self._typed(value, encode)
         except (TypeError, ValueError) as error:
             where, reason = self._at_fault(value, path, error)
             raise Unserializable(
                 f"{where} can't be saved: {reason}. Convert it to plain values first", path=where
             ) from None
+
+    def _typed(self, value: Any, encode: Encode) -> tuple[str, bytes]:
+        if value is None or isinstance(value, bytes | bytearray):
+            return self.serde.dumps_typed(value)
+        return "msgpack", encode(value)
 
     def open(self, sealed: Sealed) -> Any:
         """The value that was sealed, as a new copy. `Corrupted` if this process can't restore it."""
@@ -129,34 +163,26 @@ class Values:
         """Restore what LangGraph's serializer was given. None of the types may be `missing`."""
         registered = {(module, name) for module, name in types} - self.declared
         serde = self.serde.with_msgpack_allowlist(registered) if registered else self.serde
-        return serde.loads_typed((kind, data))
+        return restoring(lambda: serde.loads_typed((kind, data)))
 
-    def refuse_changed(self, value: Any, sealed: Sealed, path: str) -> None:
-        """Refuse a value with objects of the user's classes that would come back as something else than was sealed.
-        The serializer makes them anew from what they show of themselves, without a word of what it could not set.
+    def _changed(self, value: Any, sealed: Sealed, path: str) -> str | None:
+        """Where a value with objects of the user's classes would come back as something else than was sealed.
 
         The input of a graph may: it is only read back if the process dies before the first node, and most graphs with a
         model as their state are given one with messages, which come back as their base class.
         """
         kind, data, types = sealed
         if not types or isinstance(value, Enum) or path.startswith(_INPUTS):
-            return
+            return None
         try:
-            where = changed(value, self.load(kind, data, types), path)
+            return changed(value, self.load(kind, data, types), path)
         except RecursionError:  # it was read back, so it is only nested too deep to be compared
-            return
-        if where:
-            raise Unserializable(
-                f"{where} would come back as something else, because LangGraph's serializer makes objects anew from "
-                "their dumps: register the class with @batonpass.state_type, which keeps all fields as they are, or "
-                "keep plain values",
-                path=where,
-            )
+            return None
 
     def _check(self, value: Any, path: str, found: set[TypeName]) -> None:
         """Collect the types of objects; refuse those that would come back as something else."""
         kind = class_of(value)
-        if kind in ATOMS:
+        if kind in ATOMS or opaque(value):
             return
         name = (kind.__module__, kind.__name__)
         if (isinstance(value, Enum) or not isinstance(value, (*BASES, PurePath))) and name not in _KNOWN:
@@ -183,13 +209,31 @@ class Values:
 
     def _at_fault(self, value: Any, path: str, error: Exception) -> tuple[str, Exception]:
         """The innermost part of a value that the serializer refuses, and its error."""
+        if opaque(value):
+            pack(value, path=path)  # raises what its function did
         fields = list(value.__dict__) if isinstance(value, BaseModel) else _written(value)
         for where, part in _parts(value, fields):
             try:
-                self.serde.dumps_typed(part)
+                self._typed(part, _most)
             except (TypeError, ValueError) as inner:
                 return self._at_fault(part, path + where, inner)
         return path, error
+
+
+def _encoder(keeps: Callable[[Any], object]) -> Encode:
+    """Writes a value as LangGraph's serializer, but objects that our codec `keeps` as that does."""
+
+    def own(value: Any) -> Any:
+        if keeps(value):
+            return ormsgpack.Ext(CALL, ormsgpack.packb((*RESTORED, pack(value))))
+        base = None if isinstance(value, Enum) else next((base for base in _FLAT if isinstance(value, base)), None)
+        return None if base is None else base(value)
+
+    return encoder(own)
+
+
+# With as many objects as it knows written by LangGraph's serializer, and with as few.
+_most, _least = _encoder(opaque), _encoder(is_registered)
 
 
 def _check_array(array: Any, path: str) -> None:

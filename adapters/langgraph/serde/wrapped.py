@@ -11,9 +11,11 @@ from typing import Any, cast
 import msgpack
 
 from ....contracts.builtin_types import class_of
+from ....contracts.codec import unpack
 from ....contracts.errors import Corrupted
 from ....contracts.opaque import Opaque
 from ....contracts.state_types import state_type
+from .registered import RESTORED
 
 # LangGraph's codes for arrays, and for a delta channel's value. All others stand for an object: its module, its name,
 # what it is made of, and perhaps by which method.
@@ -113,6 +115,8 @@ def _unpacked(data: bytes, code: int = _DELTA, room: int = _DEEPEST) -> Any:
     if code == _ARRAY:
         return _numbers(*parts)
     module, name, held = parts[:3]
+    if (module, name) == RESTORED:
+        return unpack(held)
     return _PLAIN[name](*held) if module in _PYTHONS and name in _PLAIN else held
 
 

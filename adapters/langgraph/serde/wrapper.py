@@ -71,9 +71,7 @@ class Wrapper:
         if self._own is None:
             if isinstance(value, BaseException):  # as LangGraph stores a node's error
                 return repr(value)
-            sealed = self._values.dump(value, path)
-            self._values.refuse_changed(value, sealed, path)
-            made, data, types = sealed
+            made, data, types = self._values.whole(value, path)
             return Wrapped(made, data, tuple((str(name[0]), str(name[1])) for name in types))
         try:
             made, data = self._own.dumps_typed(value)
