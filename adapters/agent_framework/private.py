@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from agent_framework import Workflow, WorkflowEvent
+from agent_framework import FunctionalWorkflow, FunctionalWorkflowDefinition, Workflow, WorkflowEvent
 
 # A workflow that was given no name has a new one in every process.
 _NAMELESS = re.compile(r"WorkflowBuilder-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -20,10 +20,22 @@ def is_nameless(workflow_name: str) -> bool:
     return _NAMELESS.fullmatch(workflow_name) is not None
 
 
+def runnable(
+    workflow: Workflow | FunctionalWorkflow | FunctionalWorkflowDefinition,
+) -> Workflow | FunctionalWorkflow:
+    """The workflow, made from its function (`@workflow`) if it is one."""
+    return workflow.build() if isinstance(workflow, FunctionalWorkflowDefinition) else workflow
+
+
 @contextmanager
-def outputs_go_to(workflow: Workflow, note: Callable[[WorkflowEvent[Any]], None]) -> Generator[None]:
+def outputs_go_to(
+    workflow: Workflow | FunctionalWorkflow, note: Callable[[WorkflowEvent[Any]], None]
+) -> Generator[None]:
     """Tell `note` of each output at once. The framework returns outputs only when the run ends, and puts them into no
-    checkpoint."""
+    checkpoint. (A function gives its outputs anew: it runs again, over the results of its finished steps.)"""
+    if isinstance(workflow, FunctionalWorkflow):
+        yield
+        return
     context = cast(Any, workflow._runner.context)
     add_event = context.add_event
 

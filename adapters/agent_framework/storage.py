@@ -19,7 +19,14 @@ from ...coordinator.parts.bases import Bases
 from ..versions import warn_if_untested
 
 if TYPE_CHECKING:
-    from agent_framework import Workflow, WorkflowCheckpoint, WorkflowEvent, WorkflowRunResult
+    from agent_framework import (
+        FunctionalWorkflow,
+        FunctionalWorkflowDefinition,
+        Workflow,
+        WorkflowCheckpoint,
+        WorkflowEvent,
+        WorkflowRunResult,
+    )
 
 
 class NotSaved(BaseException):
@@ -61,23 +68,30 @@ class BatonpassCheckpointStorage:
         self._outputs: list[WorkflowEvent[Any]] = []
 
     async def run(
-        self, workflow: Workflow, message: Any = None, *, responses: Mapping[str, Any] | None = None
+        self,
+        workflow: Workflow | FunctionalWorkflow | FunctionalWorkflowDefinition,
+        message: Any = None,
+        *,
+        responses: Mapping[str, Any] | None = None,
     ) -> WorkflowRunResult:
-        """Run the workflow from where this run stopped, or from `message` if it has not started.
+        """Run the workflow, or the function with `@workflow`, from where this run stopped, or from `message` if it has
+        not started.
 
         `responses` answers its requests, by request id. The result has the outputs of all processes. Raises what a save
         raised.
         """
-        from .private import outputs_go_to
+        from .private import outputs_go_to, runnable
 
-        found = await self._stopped(workflow.name)
+        made = runnable(workflow)
+        found = await self._stopped(made.name)
         self._outputs = list(self._records.outputs_of(found)) if found else []
         earlier = len(self._outputs)
         try:
-            with outputs_go_to(workflow, self._outputs.append):
+            with outputs_go_to(made, self._outputs.append):
                 if found is None:
-                    return await workflow.run(message, checkpoint_storage=self)
-                result = await workflow.run(checkpoint_id=found.id, responses=responses, checkpoint_storage=self)
+                    return await made.run(message, checkpoint_storage=self)
+                given = dict(responses) if responses is not None else None
+                result = await made.run(checkpoint_id=found.id, responses=given, checkpoint_storage=self)
         except NotSaved as stopped:
             raise (stopped.__cause__ or stopped) from None
         result[:0] = self._outputs[:earlier]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import warnings
 from collections import Counter
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from agent_framework import (
     InMemoryCheckpointStorage,
     WorkflowCheckpoint,
     WorkflowCheckpointException,
+    step,
+    workflow,
 )
 
 import batonpass as bp
@@ -127,6 +130,39 @@ async def test_a_workflow_without_a_name_goes_on(coordinator: bp.Coordinator) ->
     assert result.get_outputs() == [OUTPUT]
     steps = [each.step for each in (await coordinator.timeline("run"))[::-1]]
     assert steps == [f"superstep {n}" for n in range(5)]
+
+
+RAN = Counter[str]()
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the framework may still change them, it warns
+
+    @step
+    async def fetch(word: str) -> str:
+        RAN["fetch"] += 1
+        return word.upper()
+
+    @step
+    async def count(word: str) -> int:
+        RAN["count"] += 1
+        if RAN["count"] == 1:
+            raise ConnectionError("not now")
+        return len(word)
+
+    @workflow(name="counting")
+    async def counting(word: str) -> str:
+        return f"{await fetch(word)} {await count(word)}"
+
+
+@pytest.mark.parametrize("flow", [counting, counting.build()])
+async def test_a_function_goes_on_after_its_finished_steps(flow: Any, small: bp.Coordinator) -> None:
+    RAN.clear()
+    with pytest.raises(ConnectionError):
+        await BatonpassCheckpointStorage(small, "run").run(flow, "rain")
+    for _ in range(2):
+        result = await BatonpassCheckpointStorage(small, "run").run(flow, "rain")
+        assert result.get_outputs() == ["RAIN 4"]
+    assert RAN == {"fetch": 1, "count": 2}
 
 
 async def test_a_run_goes_on_when_its_checkpoints_have_expired(coordinator: bp.Coordinator) -> None:
