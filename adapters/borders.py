@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from typing import Any, cast
 
+from pydantic import BaseModel
 from pydantic_core import from_json
 from typing_extensions import TypeIs
 
 from ..contracts.agent import Agent
+from ..contracts.alike import own
 from ..contracts.arity import takes_context
 from ..contracts.contract import Contract, contract_ref, convert
 from ..contracts.errors import (
@@ -89,6 +92,31 @@ def _called(fn: Callable[..., Any], value: Any, context: Any) -> Any:
 def is_outcome(value: object) -> TypeIs[Contract | Handoff[Any]]:
     """Whether a user's function returned a contract or handoff."""
     return isinstance(value, Contract | Handoff)
+
+
+def fit(contract: type[Contract], result: Any) -> Contract:
+    """A framework's result as a contract: an instance of it, a text, or what has its fields (a model, a dataclass or a
+    dict). `ContractViolation` for anything else."""
+    if isinstance(result, contract):
+        return result
+    if isinstance(result, str):
+        return fit_text(contract, result)
+    named = fields_of(result)
+    if named is None:
+        raise ContractViolation(
+            f"a result of type {type(result).__qualname__} does not fit {contract_ref(contract)}: let the agent give "
+            "its fields (a model, a dataclass or a dict) or a text, or use leave="
+        )
+    return convert(contract, named, dumped_from=result)
+
+
+def fields_of(result: object) -> dict[str, Any] | None:
+    """The fields of a model, a dataclass or a dict, by name. None for anything else."""
+    if isinstance(result, Mapping):
+        return dict(cast("Mapping[str, Any]", result))
+    if isinstance(result, BaseModel):
+        return dict(iter(result))
+    return own(result) if is_dataclass(result) and not isinstance(result, type) else None
 
 
 def fit_text(contract: type[Contract], text: str) -> Contract:

@@ -15,30 +15,40 @@ Once that is installed, it runs `@app.agent("research", kind="pydantic-ai", acce
 5. return `Finished(await leave(agent, result, context, default))`, or `Suspended(question)` to ask a person. When it
    runs again, `session.answer` has the answer.
 
+An adapter with `remembers = True` begins with `session.remembered` where there is no checkpoint: a worker refuses
+`memory=` for agents of others. `session.inherited` (with `remembered`, `session.news`) is the conversation that the
+agent continues, and `session.spend` counts what models used towards the job's budget. Another payload for a job that
+has saved is refused, unless a static method `keeps_payload(checkpoint)` returns "": then `run` reads it again.
+
 With static methods `read_transcript` and `write_transcript` (as in `batonpass.adapters.autogen`), its conversations can
 continue in other frameworks. `examples/pydantic_ai_adapter.py` is a complete example, and
 `batonpass.testing.AdapterCases` tests an adapter.
 """
 
 from batonpass.adapters.adapter import Adapter
-from batonpass.adapters.borders import enter, fit_text, leave
+from batonpass.adapters.borders import enter, fit, fit_text, leave
 from batonpass.adapters.factory import built
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.handoff import Answer
 from batonpass.contracts.outcome import Finished, Outcome, Rejected, Suspended
+from batonpass.contracts.transcript_losses import Losses
 from batonpass.coordinator.session import Session
+from batonpass.coordinator.transcripts import Saved
 
 __all__ = [
     "Adapter",
     "Answer",
     "Finished",
+    "Losses",
     "Outcome",
     "Rejected",
+    "Saved",
     "Session",
     "Snapshot",
     "Suspended",
     "built",
     "enter",
+    "fit",
     "fit_text",
     "leave",
 ]

@@ -91,7 +91,11 @@ def native_again(source: Checkpoint, mark: str) -> Any:
 def check_payload(source: Checkpoint) -> None:
     """Refuse an edited payload that nothing would read, or that would be mixed with what was made of the first one."""
     found = adapter_of(source.framework)
-    if hasattr(found, "keeps_payload") and (why := cast("Editable", found).keeps_payload(source)):
+    if hasattr(found, "keeps_payload"):
+        why = cast("Editable", found).keeps_payload(source)
+    else:  # a plain function reads it again, and the steps that it has recorded know what they were given
+        why = "" if source.framework == "python" else in_its_state(source)
+    if why:
         raise BadSetup(f"agent {source.agent!r} has already started and {why}")
 
 

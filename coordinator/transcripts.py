@@ -61,9 +61,12 @@ def transcript_of(saved: Saved, losses: Losses, *, agent: str = "", checkpoint: 
 
 def count_lost(kind: str, transcript: Transcript, losses: Losses) -> None:
     """Count what an agent of that kind will not get of a transcript. (A plain function gets it as it is.)"""
-    translator = _translator(kind)
-    if translator is not None:
-        translator.write_transcript(transcript, losses)
+    found = adapter_of(kind)
+    if hasattr(found, "write_transcript"):
+        cast("Translator", found).write_transcript(transcript, losses)
+    elif kind != "function":
+        for at, message in enumerate(transcript.messages):
+            losses.add(f"{message.role} message", f"messages[{at}]")
 
 
 def told(losses: Losses) -> dict[str, str]:

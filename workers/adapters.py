@@ -37,6 +37,16 @@ def load_adapter(kind: str) -> Adapter:
     return adapter
 
 
+def check_memory(adapter: Adapter, agent: Agent[Any]) -> None:
+    """Refuse an agent that is to remember if its adapter says nothing of it: it would begin anew each time, in
+    silence."""
+    if agent.remembers and not getattr(adapter, "remembers", False):
+        raise BadSetup(
+            f"agent {agent.name!r} has memory={agent.memory!r}, but {_named(adapter, agent.kind)} does not say that it "
+            "can: leave memory= out, or have the adapter begin with session.remembered and say `remembers = True`"
+        )
+
+
 async def run_by(adapter: Adapter, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
     """Run an agent by its adapter. `BadSetup` if that gives no outcome: another attempt would end the same."""
     running: object = adapter.run(agent, payload, session, context)

@@ -25,7 +25,7 @@ from ..coordinator.client import Coordinator
 from ..coordinator.commands import Limits
 from ..coordinator.presence import Present, close_present, new_worker
 from ..coordinator.store import Store
-from .adapters import load_adapter
+from .adapters import check_memory, load_adapter
 from .agreement import check_others, check_receivers
 from .children.pool import Pool
 from .children.settings import ChildSettings
@@ -96,6 +96,8 @@ class Worker:
         with told_if_late(f"still loading {', '.join(kinds)}"):
             for kind in kinds:
                 self._adapters[kind] = load_adapter(kind)  # for children too: a missing extra is raised here
+        for agent in self._agents:
+            check_memory(self._adapters[agent.kind], agent)
         await check_others(self._agents, self._app, self._coordinator)
         await self._coordinator.declare(self._app)
         await check_receivers(self._agents, self._app, self._coordinator)

@@ -31,6 +31,8 @@ class AutoGenAdapter:
     tools.
     """
 
+    remembers = True
+
     def __init__(self) -> None:
         if find_spec("autogen_agentchat") is None:
             other = next((name for name in ("autogen", "ag2") if find_spec(name)), None)

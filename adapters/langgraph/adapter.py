@@ -34,6 +34,8 @@ class LangGraphAdapter:
     carries the lease's token. LangGraph passes that one on to subgraphs.
     """
 
+    remembers = True
+
     def __init__(self) -> None:
         try:
             import_module("langgraph.pregel")
