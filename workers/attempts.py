@@ -21,7 +21,6 @@ from ..coordinator.following import afollow
 from ..coordinator.store import Store
 from .adapters import run_by
 from .aside import reading
-from .caught import Told
 from .context.base import Rejecting
 from .context.context import Context, entered
 from .context.fan_out import counting
@@ -99,7 +98,8 @@ class Attempts:
                 session.check_told()
             rejecting = single(error)
             if isinstance(rejecting, Rejecting):
-                session.told = Told(rejecting.known)
+                if session.told is not None:
+                    session.told.end(rejecting.known)
                 return Rejected(str(rejecting))
             raise
         finally:

@@ -16,27 +16,38 @@ from itertools import islice
 from types import FrameType
 from typing import Any
 
-from .raised import Held, Raised, unseen
+from .raised import Held, Raised, Seen, unseen
 from .stacks import calling, frames
 from .threads import Place, is_alongside, place
 
 # Errors of which it is not known whether they were caught, before that is looked at: at twice as many the next time.
 _MANY = 8
-# How often it is looked in the loop's next turns whether errors are still handled; after so many seconds then, at first
-# and at most; how often in all; and which part of the time that may take, if there are many tasks.
-_TURNS, _SOON, _LATER, _LOOKS, _PART = 20, 0.001, 1.0, 60, 0.1
+# In how many of the loop's next turns it is looked whether an error is still handled; after so many seconds then, at
+# first and at most; how often in all; and which part of the time that may take, if there are many tasks.
+_TURNS, _SOON, _LATER, _LOOKS, _PART = 20, 0.001, 1.0, 40, 0.1
 _log = logging.getLogger("batonpass.worker")
 
 
 class _Watch:
-    """The errors of which one event loop's tasks are looked at."""
+    """What is looked at in one event loop: its tasks, and the errors that some may still handle."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self.loop = loop
-        self.errors: list[Raised] = []
+        self.tasks: set[Task[Any]] = set()
+        self.seen = Seen()
+        self.errors: set[Raised] = set()
         self.times = 0
-        self.timer: TimerHandle | None = None  # until the next look
-        self.rests = 0.0  # until when, by the loop's clock
+        self.timer: TimerHandle | None = None  # until all tasks are looked at again
+        self.rests = 0.0  # until when they are not, by the loop's clock
+
+    def see(self) -> Held:
+        """Take in which tasks there are, and keep none that tell nothing any more, with what they returned."""
+        with suppress(RuntimeError):  # they are another thread's, which makes too many
+            self.tasks |= {each for each in all_tasks(self.loop) if is_alongside(each)}
+        self.tasks = {task for task in self.tasks if not task.done() or unseen(task) is not None}
+        held = Held(self.tasks)
+        self.seen = held.seen
+        return held
 
 
 class Told:
@@ -45,13 +56,20 @@ class Told:
     def __init__(self, known: Collection[str] = ()) -> None:
         self._known = set(known)
         self._raised: dict[str, Raised] = {}
-        self._tasks: set[Task[Any]] = set()
         self._watches: dict[AbstractEventLoop, _Watch] = {}
+        self._over = False
 
     def forget(self, key: str) -> None:
         """An effect is called again."""
         self._known.discard(key)
         self._raised.pop(key, None)
+
+    def end(self, known: Collection[str] = ()) -> None:
+        """The attempt has ended: nothing more is looked at, and only the keys of those that are known are kept."""
+        self._over = True
+        self._known = set(known)
+        self._raised.clear()
+        self._watches.clear()
 
     def note(self, key: str, error: Exception, home: Place | None) -> None:
         """An effect's error passes through here. `home` is where the agent's function runs."""
@@ -61,8 +79,10 @@ class Told:
             _log.debug("whether the error of effect %r is caught can't be told", key, exc_info=True)
 
     def _note(self, key: str, error: Exception, home: Place | None) -> None:
+        if self._over:  # its code runs on in a thread
+            return
         where = place()
-        alike = [each for each in self._raised.values() if each.error is error]
+        alike = [each for each in list(self._raised.values()) if each.error is error]  # a copy: threads add theirs
         for each in alike:
             each.shared = True
         if where == home:
@@ -82,33 +102,46 @@ class Told:
         """Look whether an error was handled, now and later."""
         loop = get_running_loop()
         watch = self._watches.setdefault(loop, _Watch(loop))
-        watch.errors.append(raised)
+        watch.errors.add(raised)
         watch.times = 0
-        if watch.timer is None or watch.rests < loop.time():
+        self._look_again(watch)
+        self._glance(watch, raised, 0)
+
+    def _glance(self, watch: _Watch, raised: Raised, times: int) -> None:
+        """Look at one error, among the tasks that were seen before: that takes no time."""
+        if self._over or raised not in watch.errors:
+            return
+        if not _is_over(raised, watch.seen):
+            if times < _TURNS:
+                watch.loop.call_soon(self._glance, watch, raised, times + 1)
+        elif raised.is_out_of_sight:  # it was given to a task that was not seen, perhaps
+            self._look_again(watch)
+        else:
+            watch.errors.discard(raised)
+
+    def _look_again(self, watch: _Watch) -> None:
+        """Look at all tasks, now or as soon as may be."""
+        if watch.rests <= watch.loop.time():
             self._look(watch)
+        elif watch.timer is None:
+            watch.timer = watch.loop.call_at(watch.rests, self._look, watch)
 
     def _look(self, watch: _Watch) -> None:
-        began = time.thread_time()
         if watch.timer is not None:
             watch.timer.cancel()
-        self._see(watch.loop)
-        held = Held(self._tasks)
-        watch.errors = [each for each in watch.errors if not _is_over(each, held)]
-        if not watch.errors or watch.times >= _LOOKS:
-            del self._watches[watch.loop]
+            watch.timer = None
+        if self._over:
             return
-        pause = min(_SOON * 1.5 ** (watch.times - _TURNS), _LATER) if watch.times >= _TURNS else 0
-        watch.times += 1
+        began = time.thread_time()
+        held = watch.see()
+        watch.errors = {each for each in watch.errors if not _is_over(each, held)}
         took = time.thread_time() - began
         rest = took / _PART if took > _SOON else 0
         watch.rests = watch.loop.time() + rest
-        watch.timer = watch.loop.call_later(max(pause, rest), self._look, watch)
-
-    def _see(self, loop: AbstractEventLoop) -> None:
-        """Take in which tasks there are, and keep none that tell nothing any more, with what they returned."""
-        with suppress(RuntimeError):  # they are another thread's, which makes too many
-            self._tasks.update(each for each in all_tasks(loop) if is_alongside(each))
-        self._tasks = {task for task in self._tasks if not task.done() or unseen(task) is not None}
+        if watch.errors and watch.times < _LOOKS:
+            pause = max(rest, min(_SOON * 1.5**watch.times, _LATER))
+            watch.timer = watch.loop.call_later(pause, self._look, watch)
+        watch.times += 1
 
     def known(self, home: Place | None) -> frozenset[str]:
         """The keys of those of whose error the agent's code was told, as far as can be said here and now."""
@@ -122,7 +155,8 @@ class Told:
         if not self._raised:
             return set()
         here = place()
-        held = Held([task for task in self._tasks if task is not home and task is not here])
+        tasks = [task for watch in list(self._watches.values()) for task in list(watch.tasks)]
+        held = Held([task for task in tasks if task is not home and task is not here])
         code: set[FrameType] = {*calling(currentframe()), *(frames(home) if isinstance(home, Task) else ())}
         raised = list(self._raised.items())
         return {
@@ -136,7 +170,7 @@ class Told:
             self._raised.pop(key, None)
 
 
-def _is_over(raised: Raised, held: Held) -> bool:
+def _is_over(raised: Raised, held: Held | Seen) -> bool:
     """Whether there is nothing more to see of an error. (If its task's coroutine is no usual one, it counts as
     unknown.)"""
     try:

@@ -53,6 +53,12 @@ def in_doubt(session: LeaseSession, *, over: bool = False, known: Collection[str
     return [unknown(start.about, key, over=over) for key, start in _open(session).items() if key not in known]
 
 
+def is_open(session: LeaseSession, key: str) -> bool:
+    """Whether an effect may have happened, and must not happen again."""
+    start = start_of(session.journal, key)
+    return start is not None and not start.repeats and not session.journal.get(OUTCOME + key)
+
+
 def known_in(session: LeaseSession) -> frozenset[str]:
     """The keys of those of whose error the agent's code was told, and went on."""
     return session.told.known(session.home) if session.told else frozenset()

@@ -8,10 +8,10 @@ coroutine refers to the error that it handles, until it has done so.
 from __future__ import annotations
 
 from asyncio import Task
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import takewhile
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any
 
 from .stacks import (
@@ -30,6 +30,18 @@ from .threads import Place
 
 # Whose code is given an error that ends a callback, a thread, or a task.
 _RUNNERS = frozenset({"asyncio", "concurrent", "threading", "multiprocessing", "anyio", "uvloop"})
+
+
+class Seen:
+    """The tasks that were in frames when these were looked at."""
+
+    def __init__(self, frames_of: Mapping[FrameType, Task[Any]] = MappingProxyType({})) -> None:
+        self._tasks = {id(frame): task for frame, task in frames_of.items()}  # the frames may go
+
+    def holder(self, error: BaseException, first: FrameType) -> Task[Any] | None:
+        """The task that is still in the frame in which an error was raised last."""
+        task = self._tasks.get(id(first))
+        return task if task is not None and not task.done() and first in frames(task) else None
 
 
 class Held:
@@ -61,6 +73,11 @@ class Held:
     def _lost_causes(self) -> dict[int, BaseException]:
         return {id(each): each for error in self._lost for each in causes(error)}
 
+    @property
+    def seen(self) -> Seen:
+        """The frames alone."""
+        return Seen(self._frames)
+
     def holder(self, error: BaseException, first: FrameType) -> Task[Any] | None:
         """The task that handles an error which it has raised in this frame last."""
         return self._frames.get(first) or self._handled.get(id(error))
@@ -86,11 +103,12 @@ class Raised:
         self.error: BaseException | None = error
         # Another effect failed with the same object, so that its traceback tells nothing of either.
         self.shared = False
+        self.is_out_of_sight = False  # some code was given it, which was not found in a task
         self._own = own
         self._holder: Task[Any] | None = None  # who was seen to handle it, beside its own task
         self._went_on: tuple[int, type[BaseException]] | None = None  # which it was, when its task had handled it
 
-    def look(self, held: Held) -> bool:
+    def look(self, held: Held | Seen) -> bool:
         """Look whether its task, or the one that was given it, has handled it, and waits for something else. Returns
         whether there is nothing more to see."""
         error, task = self._now(), self.where
@@ -102,6 +120,7 @@ class Raised:
             if last_instruction(first).startswith("RETURN_"):
                 return True
             self._holder = self._holder or held.holder(error, first)
+            self.is_out_of_sight = self._holder is None
             if self._holder is None or self._holder.done():
                 return True
             task = self._holder

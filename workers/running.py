@@ -322,6 +322,8 @@ class Runner:
                 await self._gave_up(about, row, away)
         finally:
             session.trouble = None  # for threads of it that write on
+            if session.told is not None:
+                session.told.end()
             self._trouble.gave_up(row.lease)
             self._left.take(about, calls)
 

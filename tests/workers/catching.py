@@ -41,6 +41,7 @@ async def outcome(acts: Acts) -> tuple[str, str]:
         await acts(ctx)
         return Reply(text="done")
 
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # some tasks' errors are nobody's
     async with serving(only(agent, retries=ONCE), "memory://") as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         with contextlib.suppress(bp.JobFailed, bp.JobRejected):

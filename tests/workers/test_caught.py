@@ -186,7 +186,30 @@ async def beside_the_same_function_that_was_cut_off(ctx: bp.Context) -> None:
     await asyncio.wait([waits])
 
 
+async def in_workers_beside_many_tasks(ctx: bp.Context) -> None:
+    """Looking at all of those each time would take too long, and so it is not done: but the errors were caught. The
+    workers are cancelled as soon as all is done."""
+    others = [asyncio.create_task(asyncio.sleep(60)) for _ in range(1000)]
+    queue: asyncio.Queue[str] = asyncio.Queue()
+
+    async def work() -> None:
+        while True:
+            key = await queue.get()
+            with contextlib.suppress(ConnectionError):
+                await asyncio.create_task(ctx.effect(key, lost))
+            queue.task_done()
+
+    for number in range(20):
+        queue.put_nowait(f"pay {number}")
+    workers = [asyncio.create_task(work()) for _ in range(4)]
+    await queue.join()
+    for task in [*workers, *others]:
+        task.cancel()
+    await asyncio.gather(*workers, *others, return_exceptions=True)
+
+
 KNOWN = [
+    in_workers_beside_many_tasks,
     beside_the_same_function_that_was_cut_off,
     in_a_helper_that_raised_another,
     in_workers_that_wait_for_tasks,
@@ -239,6 +262,26 @@ async def test_what_was_cut_off_beside_one_that_was_caught_keeps_nothing() -> No
                 gc.collect()
 
     assert await outcome(acts) == ("completed", "")
+
+
+async def test_what_was_not_caught_is_kept_no_longer_than_the_attempt() -> None:
+    """It was still looked at for half a minute."""
+    alive: weakref.WeakSet[threading.Event] = weakref.WeakSet()
+
+    async def loses() -> None:
+        document = threading.Event()
+        alive.add(document)
+        raise ConnectionError(document.is_set())
+
+    async def acts(ctx: bp.Context) -> None:
+        task = asyncio.create_task(ctx.effect("pay", loses))
+        await asyncio.wait([task])
+
+    assert await outcome(acts) == ("failed", "ambiguous")
+    with anyio.fail_after(10):
+        while len(alive):
+            await asyncio.sleep(0.01)
+            gc.collect()
 
 
 async def test_what_was_caught_keeps_nothing() -> None:

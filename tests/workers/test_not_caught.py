@@ -125,7 +125,6 @@ async def in_a_pool_that_nobody_asked(ctx: bp.Context) -> None:
 
 async def in_a_callback(ctx: bp.Context) -> None:
     """The loop only logs it."""
-    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
     task = pays(ctx)
     task.add_done_callback(asyncio.Task.result)
     await asyncio.wait([task])

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, cast
 from ...contracts.errors import Ambiguous, BadSetup, BatonpassError, Fenced, NotDone, OverBudget
 from ...contracts.inbox import AskTerms
 from ...contracts.raised import described
-from ..doubt import Started, about_of, changed, noted, start_of, unknown
+from ..doubt import Started, about_of, changed, is_open, noted, start_of, unknown
 from ..parts import is_anothers
 from ..session import LeaseSession
 from .arguments import same
@@ -171,7 +171,8 @@ def _under_way(steps: Steps, session: LeaseSession, key: str) -> Generator[None]
     try:
         yield
     except Exception as error:
-        steps.told.note(key, error, session.home)
+        if is_open(session, key):
+            steps.told.note(key, error, session.home)
         raise
     finally:
         del steps.effects[key]
