@@ -12,8 +12,9 @@ class WebhookInfo(Listed):
     """A webhook.
 
     `state` is active, paused, or unreadable (damaged, or encrypted with a key that is not here). `failures` is how
-    often sending the next event has failed, and `error` is the last failure. `lag` is how many events it has not looked
-    at yet. They wait while it is not active. The `url` is shown without a password, and with no options' values.
+    often sending the next event has failed, and `error` is the last failure. `lag` is how many events wait: those that
+    it has not looked at yet, and those that were taken to be sent and are not accepted yet. The `url` is shown without
+    a password, and with no options' values.
     """
 
     name: str

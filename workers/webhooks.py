@@ -82,6 +82,7 @@ class Courier:
         self._signer = Signer
         self._served: dict[str, tuple[Webhook, anyio.CancelScope]] = {}
         self._unread: dict[str, str] = {}  # what is wrong with a group's webhook, as logged
+        self._failing: set[str] = set()  # the webhooks whose failures are logged
         self._trouble = Troubles("webhooks wait for the store", _log)  # of all of them together
         # No redirects: they could lead a signed event anywhere. Any number of connections: addresses that hang must not
         # use up what others need; each webhook sends one event at a time.
@@ -124,6 +125,7 @@ class Courier:
     async def _serve(self, webhook: Webhook, scope: anyio.CancelScope) -> None:
         with scope:
             await self._work(webhook)
+        self._failing.discard(webhook.name)
         if self._served.get(webhook.name, (None, None))[1] is scope:
             del self._served[webhook.name]
 
@@ -171,21 +173,38 @@ class Courier:
             try:
                 await self._send(webhook, event)
             except Failure as failure:
-                over = failure.final or webhook.failures >= len(self._pauses)
-                webhook = replace(webhook, failures=webhook.failures + 1, error=str(failure))
-                if over:
-                    webhook = replace(webhook, paused=f"{failure} ({webhook.failures} attempts)")
-                    _log.error("webhook %s is paused: %s", webhook.name, webhook.paused)
-                await self._note(webhook)
-                if over:
+                webhook = await self._failed(webhook, failure)
+                if webhook.paused:
                     return webhook
                 await self._wait(webhook, events)
                 continue
             if webhook.failures:
-                webhook = replace(webhook, failures=0, error="")
-                await self._note(webhook)
+                webhook = await self._recovered(webhook)
             await self._until_done(webhook, events.ack)
             return webhook
+
+    async def _failed(self, webhook: Webhook, failure: Failure) -> Webhook:
+        """Record that an attempt failed, and log it if it is the first: it may be hours before the webhook pauses."""
+        name, over = webhook.name, failure.final or webhook.failures >= len(self._pauses)
+        webhook = replace(webhook, failures=webhook.failures + 1, error=str(failure))
+        if over:
+            webhook = replace(webhook, paused=f"{failure} ({webhook.failures} attempts)")
+            _log.error("webhook %s is paused: %s", name, webhook.paused)
+            self._failing.discard(name)
+        elif name not in self._failing:
+            pause = self._pauses[webhook.failures - 1]
+            _log.warning("webhook %s could not send an event, and tries again in %g s: %s", name, pause, failure)
+            self._failing.add(name)
+        await self._note(webhook)
+        return webhook
+
+    async def _recovered(self, webhook: Webhook) -> Webhook:
+        told = "webhook %s: its receiver accepts events again, after %d attempt(s) failed"
+        _log.info(told, webhook.name, webhook.failures)
+        self._failing.discard(webhook.name)
+        webhook = replace(webhook, failures=0, error="")
+        await self._note(webhook)
+        return webhook
 
     def _signed(self, webhook: Webhook, event: Event) -> tuple[str, dict[str, str]]:
         """An event's body and headers."""

@@ -85,7 +85,11 @@ def gauges(of: Held, agents: Iterable[str]) -> Iterable[Metric]:
         told = "1 if a webhook sends nothing until it is resumed, or can't be read here, else 0"
         yield _gauge("webhook_paused", told, "webhook", paused)
         lag = {each.name: each.lag for each in of.webhooks}
-        yield _gauge("webhook_lag_events", "Events that a webhook has not looked at yet", "webhook", lag)
+        told = "Events that a webhook has not looked at yet, or that its receiver has not accepted yet"
+        yield _gauge("webhook_lag_events", told, "webhook", lag)
+        failures = {each.name: each.failures for each in of.webhooks}
+        told = "Failed attempts to send a webhook's next event, 0 once its receiver accepts it"
+        yield _gauge("webhook_failures", told, "webhook", failures)
     told = "Schedules and webhooks that this service can't read: they are damaged, or encrypted with a key it lacks"
     yield _gauge("unreadable", told, "kind", of.unreadable)
 

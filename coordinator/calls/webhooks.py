@@ -70,24 +70,25 @@ def add(
     return secret
 
 
-def listed() -> Call[list[GroupRow]]:
+def listed(*, unfinished: bool = False) -> Call[list[GroupRow]]:
     """All webhooks as stored. Each is opened by `read` alone, so that a damaged one does not affect the others."""
-    rows: list[GroupRow] = yield ListGroups()
+    rows: list[GroupRow] = yield ListGroups(unfinished)
     return [row for row in rows if row.name.startswith(WEBHOOK) and row.about]
 
 
 def infos() -> Call[list[WebhookInfo]]:
     """All webhooks, as users see them: without secrets."""
-    rows = yield from listed()
+    rows = yield from listed(unfinished=True)
     return [_info(row) for row in rows]
 
 
 def _info(row: GroupRow) -> WebhookInfo:
+    lag = row.lag + row.unfinished  # a courier takes events long before a receiver that is down accepts them
     try:
         each = read(row)
     except BatonpassError as error:  # also if only this process lacks its key: those beside it must be shown
         name = row.name.removeprefix(WEBHOOK)
-        return WebhookInfo(name=name, url="", types=(), state="unreadable", failures=0, error=str(error), lag=row.lag)
+        return WebhookInfo(name=name, url="", types=(), state="unreadable", failures=0, error=str(error), lag=lag)
     return WebhookInfo(
         name=each.name,
         url=address_without_secrets(each.url),
@@ -95,7 +96,7 @@ def _info(row: GroupRow) -> WebhookInfo:
         state="paused" if each.paused else "active",
         failures=each.failures,
         error=each.paused or each.error,
-        lag=row.lag,
+        lag=lag,
     )
 
 

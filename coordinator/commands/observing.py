@@ -72,13 +72,14 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A group: how many events are not taken yet, how many batches are taken but not done, and what its maker keeps
-    with it."""
+    """A group: how many events are not taken yet, how many batches are taken but not done, what its maker keeps with
+    it, and how many events are left in those batches (0 if nobody asked)."""
 
     name: str
     lag: int
     taken: int
     about: bytes = b""
+    unfinished: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,9 @@ class AckEvents(Command[bool]):
 
 @dataclass(frozen=True, slots=True)
 class ListGroups(Command[list[GroupRow]]):
-    """All groups, by name."""
+    """All groups, by name. `unfinished`: also count the events that are taken but not done."""
+
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)

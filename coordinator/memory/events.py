@@ -43,8 +43,9 @@ class MemoryEvents:
             self._event_before = self._trimmed = self._event_before + over
         return over
 
-    def count_events(self, after: int) -> int:
-        return self._event_before + len(self._events) - max(after, self._event_before)
+    def count_events(self, after: int, last: int | None = None) -> int:
+        newest = self._event_before + len(self._events)
+        return max((newest if last is None else last) - max(after, self._event_before), 0)
 
     def group(self, name: str) -> ConsumerGroup | None:
         row = self._groups.get(name)

@@ -90,7 +90,14 @@ def ack(records: Records, command: AckEvents) -> bool:
 def listed(records: Records, command: ListGroups) -> list[GroupRow]:
     """All groups."""
     return [
-        GroupRow(row.name, records.count_events(row.front), len(row.batches), row.about) for row in records.groups()
+        GroupRow(
+            row.name,
+            records.count_events(row.front),
+            len(row.batches),
+            row.about,
+            sum(records.count_events(first, last) for first, last, _ in row.batches.values() if command.unfinished),
+        )
+        for row in records.groups()
     ]
 
 

@@ -46,14 +46,15 @@ def ack(command: c.AckEvents, count: int) -> Plan[bool]:
 
 
 def listed(command: c.ListGroups, count: int) -> Plan[list[c.GroupRow]]:
-    """What is left to take, in all partitions."""
-    lag, taken, about = Counter[str](), Counter[str](), dict[str, bytes]()
+    """What is left to take and to do, in all partitions."""
+    lag, taken, unfinished, about = Counter[str](), Counter[str](), Counter[str](), dict[str, bytes]()
     for rows in good((yield [(at, command) for at in range(count)])):
         for row in rows:
             lag[row.name] += row.lag
             taken[row.name] += row.taken
+            unfinished[row.name] += row.unfinished
             about[row.name] = row.about
-    return [c.GroupRow(name, lag[name], taken[name], about[name]) for name in sorted(lag)]
+    return [c.GroupRow(name, lag[name], taken[name], about[name], unfinished[name]) for name in sorted(lag)]
 
 
 def delete(command: c.DeleteGroup, count: int) -> Plan[None]:

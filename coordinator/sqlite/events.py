@@ -11,6 +11,7 @@ from ..rows import EVENTS_PER_MS, ConsumerGroup, EventRow
 
 _UNREADABLE = {"type": "", "subject": ""}
 _JSON = json.JSONEncoder(separators=(",", ":"))
+_NO_END = (1 << 63) - 1
 _NOTED = 1000  # how many events are counted again at most, before it is written down how many there are
 
 
@@ -81,9 +82,9 @@ class SqliteEvents:
         self._db.execute("INSERT OR REPLACE INTO event_trim VALUES (?, ?, ?, ?)", row)
         return over
 
-    def count_events(self, after: int) -> int:
-        count = "SELECT count(*) FROM event WHERE namespace = ? AND number > ?"
-        return int(self._db.execute(count, (self._namespace, after)).fetchone()[0])
+    def count_events(self, after: int, last: int | None = None) -> int:
+        count = "SELECT count(*) FROM event WHERE namespace = ? AND number > ? AND number <= ?"
+        return int(self._db.execute(count, (self._namespace, after, _NO_END if last is None else last)).fetchone()[0])
 
     def group(self, name: str) -> ConsumerGroup | None:
         found = self._groups_where("name = ?", name)

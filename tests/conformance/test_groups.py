@@ -75,6 +75,40 @@ def test_consumers_share_the_events(bench: Bench) -> None:
     assert not ack(bench, other, other.last)  # it is another's by now
 
 
+def unfinished(bench: Bench) -> int:
+    [row] = bench.do(c.ListGroups(unfinished=True))
+    return row.unfinished
+
+
+@pytest.mark.one_partition
+def test_what_is_taken_and_not_done_is_counted(bench: Bench) -> None:
+    """Who alerts on what waits must not be told that nothing does while the one that took it can't get it done."""
+    saved(bench, *"abcdef")
+    bench.do(c.JoinGroup(G))
+    assert unfinished(bench) == 0
+    [one], [other] = take(bench, limit=2), take(bench, limit=3)
+    assert unfinished(bench) == 5
+    assert ack(bench, other, other.rows[0].position)
+    assert unfinished(bench) == 4
+    [row] = bench.do(c.ListGroups())  # only who asks for it has it counted
+    assert (row.lag, row.unfinished) == (1, 0)
+    assert ack(bench, one, one.last)
+    assert unfinished(bench) == 2
+    bench.do(c.TrimEvents(2))
+    assert (group(bench), unfinished(bench)) == ((1, 1), 1)
+
+
+def test_what_is_taken_of_all_partitions_is_counted(bench: Bench) -> None:
+    for number in range(8):
+        bench.save(None, thread=f"run-{number}")
+    bench.do(c.JoinGroup(G))
+    batches = take(bench)
+    assert unfinished(bench) == 8
+    for batch in batches:
+        assert ack(bench, batch, batch.last)
+    assert unfinished(bench) == 0
+
+
 @pytest.mark.one_partition
 def test_only_so_many_batches_are_taken_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("operations.groups", "redis.wire_observing"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import anyio
+
 import batonpass as bp
 
 from ..harness.schedules import scheduled_before
+from ..workers.couriers import delivering
 from ..workers.serving import Reply, only
 from .service import caller, service
 from .test_metrics import read
@@ -26,6 +29,25 @@ async def test_schedules_and_webhooks(sqlite_url: str) -> None:
     assert {agent: number for agent, number in found["schedules_overdue"].items() if number} == {"a": 1}
     assert found["webhook_paused"] == {"pager": 0}
     assert found["webhook_lag_events"] == {"pager": 1}
+    assert found["webhook_failures"] == {"pager": 0}
+
+
+async def test_a_webhook_whose_receiver_is_down(sqlite_url: str) -> None:
+    """What a courier has taken and can't send waits as well, and the failures are told before it pauses."""
+    async with bp.connect(sqlite_url, app=app) as coordinator:
+        await coordinator.webhook("pager", "http://127.0.0.1:1/", plain_http=True)
+        for _ in range(3):
+            await coordinator.submit("a", {})
+        async with delivering(coordinator, pauses=(60,)):
+            with anyio.fail_after(20):
+                while not (await coordinator.webhooks())[0].failures:
+                    await anyio.sleep(0.01)
+            with service(sqlite_url) as address:
+                async with caller(address) as http:
+                    found = await read(http)
+    assert found["webhook_paused"] == {"pager": 0}
+    assert found["webhook_lag_events"] == {"pager": 3}
+    assert found["webhook_failures"] == {"pager": 1}
 
 
 async def test_what_a_key_lacks_for_takes_nothing_else_away(sqlite_url: str) -> None:
