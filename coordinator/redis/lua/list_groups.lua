@@ -22,7 +22,7 @@ for i = 1, #groups, 2 do
     for _ in pairs(batches) do
       taken = taken + 1
     end
-    local about = redis.call('HGET', P .. 'h:' .. groups[i], 'about')
+    local about = redis.call('HMGET', P .. 'h:' .. groups[i], 'about')[1]
     local left = ARGV[1] == '1' and unfinished(batches) or 0
     found[#found + 1] = { groups[i + 1], all - math.max(passed, count), taken, about, left }
   end
