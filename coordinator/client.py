@@ -342,7 +342,7 @@ class Coordinator(Scheduling):
         return await adrive(self.store, webhooks.infos())
 
     async def resume_webhook(self, name: str) -> None:
-        """Resume a paused webhook at the event where it stopped."""
+        """Resume a paused webhook at the event where it stopped, or have a failing one send it now."""
         await adrive(self.store, webhooks.resume(name))
 
     async def delete_webhook(self, name: str) -> None:

@@ -275,7 +275,7 @@ class SyncCoordinator(SyncScheduling):
         return drive(self.store, webhooks.infos())
 
     def resume_webhook(self, name: str) -> None:
-        """Resume a paused webhook at the event where it stopped."""
+        """Resume a paused webhook at the event where it stopped, or have a failing one send it now."""
         drive(self.store, webhooks.resume(name))
 
     def delete_webhook(self, name: str) -> None:

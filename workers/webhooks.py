@@ -82,6 +82,8 @@ class Courier:
         self._signer = Signer
         self._served: dict[str, tuple[Webhook, anyio.CancelScope]] = {}
         self._unread: dict[str, str] = {}  # what is wrong with a group's webhook, as logged
+        self._looks = 0
+        self._seen: dict[str, tuple[int, int]] = {}  # each webhook's failures as stored, and at which look
         self._failing: set[str] = set()  # the webhooks whose failures are logged
         self._trouble = Troubles("webhooks wait for the store", _log)  # of all of them together
         # No redirects: they could lead a signed event anywhere. Any number of connections: addresses that hang must not
@@ -94,6 +96,7 @@ class Courier:
         served = self._served
         async with self._http, anyio.create_task_group() as tasks:
             while True:
+                self._looks += 1
                 try:
                     rows = await adrive(self._coordinator.store, webhooks.listed())
                 except Unavailable as error:
@@ -101,6 +104,7 @@ class Courier:
                 else:
                     self._trouble.over(_ALL)
                     found = self._readable(rows)
+                    self._seen = {each.name: (self._looks, each.failures) for each in found}
                     wanted = {each.name: each.settings for each in found if not each.paused}
                     for name in [name for name, (settings, _) in served.items() if wanted.get(name) != settings]:
                         served.pop(name)[1].cancel()
@@ -176,7 +180,7 @@ class Courier:
                 webhook = await self._failed(webhook, failure)
                 if webhook.paused:
                     return webhook
-                await self._wait(webhook, events)
+                webhook = await self._waited(webhook, events)
                 continue
             if webhook.failures:
                 webhook = await self._recovered(webhook)
@@ -237,13 +241,21 @@ class Courier:
         if not 200 <= status < 300:
             raise Failure(f"it answered {status}", final=status == _GONE)
 
-    async def _wait(self, webhook: Webhook, events: Consumer) -> None:
-        """Wait until the next attempt, and keep the event's lease."""
-        pause = self._pauses[webhook.failures - 1]
-        while pause > 0:
-            await anyio.sleep(min(pause, _SIGN))
-            pause -= _SIGN
-            await self._until_done(webhook, events.keep)
+    async def _waited(self, webhook: Webhook, events: Consumer) -> Webhook:
+        """Wait until the next attempt, and keep the event's lease. Ends early if the webhook is resumed."""
+        since, now = self._looks, anyio.current_time()
+        end, sign = now + self._pauses[webhook.failures - 1], now + _SIGN
+        while (now := anyio.current_time()) < end:
+            await anyio.sleep(min(end - now, _LOOK))
+            look, failures = self._seen.get(webhook.name, (0, webhook.failures))
+            # What an earlier look has found may be older than the failure that was noted last.
+            if look > since and failures <= 1 < webhook.failures:
+                return replace(webhook, failures=failures)
+            if anyio.current_time() >= sign:
+                await self._until_done(webhook, events.keep)
+                sign = anyio.current_time() + _SIGN
+        await self._until_done(webhook, events.keep)
+        return webhook
 
     async def _note(self, webhook: Webhook) -> None:
         await self._until_done(webhook, lambda: adrive(self._coordinator.store, webhooks.note(webhook)))

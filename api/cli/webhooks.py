@@ -68,7 +68,7 @@ def list_(
 def resume(
     name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
 ) -> None:
-    """Resume a paused webhook at the event where it stopped."""
+    """Resume a paused webhook at the event where it stopped, or have a failing one send it now."""
     with opened(store, namespace) as coordinator:
         coordinator.resume_webhook(name)
     print_json({"name": name, "resumed": True}) if as_json else say(f"{name} goes on")

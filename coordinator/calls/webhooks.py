@@ -110,9 +110,10 @@ def note(webhook: Webhook) -> Call[None]:
 
 
 def resume(name: str) -> Call[None]:
-    """Let a paused webhook go on where it stopped."""
+    """Let a paused webhook go on where it stopped, and one that waits for its next attempt make it now: couriers look
+    for that. It counts as failing until an attempt succeeds."""
     kept = yield from _named(name)
-    yield from _change(kept.settings)
+    yield from _change(kept.settings if kept.paused else replace(kept, failures=min(kept.failures, 1)))
 
 
 def _named(name: str) -> Call[Webhook]:

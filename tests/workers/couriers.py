@@ -32,3 +32,9 @@ async def until(look: Callable[[], bool]) -> None:
 async def save(coordinator: bp.Coordinator, *steps: str) -> None:
     for step in steps:
         await coordinator.save(thread="run", agent="a", state=1, step=step)
+
+
+async def all_done(coordinator: bp.Coordinator) -> None:
+    with anyio.fail_after(20):
+        while any(each.lag for each in await coordinator.webhooks()):
+            await anyio.sleep(0.01)

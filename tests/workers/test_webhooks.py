@@ -20,7 +20,7 @@ from tests.cli.commandline import CommandLine
 from tests.harness.waiting import wait_until
 from tests.sqlite.beside import other
 
-from .couriers import delivering, save, until
+from .couriers import all_done, delivering, save, until
 from .receiver import CUT, HANG, TRICKLE, Receiver, serving
 
 GOOD_AND_BAD = {"good": "active", "bad": "paused"}
@@ -31,12 +31,6 @@ async def paused(coordinator: bp.Coordinator) -> str:
         while (found := await coordinator.webhooks())[0].state != "paused":
             await anyio.sleep(0.01)
     return found[0].error
-
-
-async def all_done(coordinator: bp.Coordinator) -> None:
-    with anyio.fail_after(20):
-        while any(each.lag for each in await coordinator.webhooks()):
-            await anyio.sleep(0.01)
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -87,32 +81,6 @@ async def test_an_address_that_refuses_is_left_alone_for_a_while(url: str, recei
     first, second, third = receiver.times
     assert second - first >= 0.1
     assert third - second >= 0.3
-
-
-async def test_who_watches_sees_that_an_address_refuses(
-    url: str, receiver: Receiver, caplog: pytest.LogCaptureFixture
-) -> None:
-    """From the first attempt on, not only when it is given up, hours later: in the log once, and again when it is over.
-    Events that the courier has taken wait as well."""
-    caplog.set_level("INFO", "batonpass.webhooks")
-    async with bp.connect(url) as coordinator, delivering(coordinator, pauses=(0.01, 0.01, 0.01, 60)):
-        receiver.secret = await coordinator.webhook("w", receiver.url, types="checkpoint.*", plain_http=True)
-        receiver.answers = [500, 503, 502, 200, 200, 500]
-        await save(coordinator, *"ab")
-        await until(lambda: len(receiver.accepted) == 2)
-        await save(coordinator, "c")
-        await until(lambda: len(receiver.accepted) == 3)
-        await all_done(coordinator)
-        told = [each.getMessage() for each in caplog.records if each.name == "batonpass.webhooks"]
-        receiver.answers = [500] * 4
-        await save(coordinator, *"de")
-        await until(lambda: len(receiver.asked) == 11)
-        with anyio.fail_after(20):
-            while not ((found := await coordinator.webhooks())[0].failures == 4 and found[0].lag == 2):
-                await anyio.sleep(0.01)
-    failed = "webhook w could not send an event, and tries again in 0.01 s: it answered 500"
-    over = "webhook w: its receiver accepts events again, after {} attempt(s) failed"
-    assert told == [failed, over.format(3), failed, over.format(1)]
 
 
 async def test_one_that_is_gone_waits_until_it_goes_on(url: str, receiver: Receiver) -> None:
