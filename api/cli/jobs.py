@@ -13,6 +13,7 @@ import typer
 
 from batonpass.contracts import jsonable
 from batonpass.contracts.checkpoint import Checkpoint
+from batonpass.contracts.contract import State
 from batonpass.contracts.errors import (
     BadSetup,
     BatonpassError,
@@ -358,10 +359,9 @@ def values_of(contract: Any) -> dict[str, Any] | None:
     """What a payload or result holds, to be shown as JSON."""
     if contract is None:
         return None
-    try:
-        return contract.model_dump(mode="json") if hasattr(contract, "model_dump") else dict(contract)
-    except ValueError:  # a `State` may have a value that pydantic can't write as JSON
-        return dict(contract)
+    if isinstance(contract, State):  # objects in it are shown as in states and streams, which pydantic does not know
+        return contract.as_dict()
+    return contract.model_dump(mode="json") if hasattr(contract, "model_dump") else dict(contract)
 
 
 def unreadable(found: Sequence[JobInfo]) -> list[str]:

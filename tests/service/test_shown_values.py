@@ -22,6 +22,12 @@ SHOWN = {
 app = bp.App("shown")
 
 
+@app.agent("keeper", accepts=bp.State, returns=bp.State)
+def keeper(state: bp.State) -> bp.State:
+    """Completes with what it was given."""
+    return state
+
+
 @app.agent("clerk", accepts=Ask, returns=Reply)
 async def clerk(ask: Ask, ctx: bp.Context) -> Reply:
     return Reply(text=await ctx.ask(ORDER if ask.text == "order" else QUESTION))
@@ -49,3 +55,24 @@ async def test_objects_are_shown_alike_everywhere(
     assert [each["question"] for each in told] == [shown] * 8
     assert "'type_name'" not in cli("show", job.id).out
     assert cli("show", saved.id, "--json").json["state"] == {"order": SHOWN["order"]}
+
+
+VALUES = {"order": ORDER, "prices": [PRICE, "{free"], "named": {1: "a", "1": "b", b"k": 2}}
+
+
+async def test_payloads_and_results_are_shown_like_states(
+    sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A contract or another object in a `State` is no bytes that only Python reads, and no key hides another one."""
+    cli = CommandLine(sqlite_url, capsys, monkeypatch)
+    with service_of(app, sqlite_url) as address:
+        async with serving(app, sqlite_url) as coordinator, caller(address) as http:
+            job = await coordinator.submit(keeper, bp.State(**VALUES))
+            await job.result(timeout=20)
+            saved = await coordinator.save(thread="t", agent="a", state=VALUES)
+            state = (await http.get(f"/checkpoints/{saved.id}")).json()["state"]
+            told = [(await http.get(f"/jobs/{job.id}")).json(), cli("show", job.id, "--json").json]
+    assert {"order": state["order"], "prices": state["prices"]} == SHOWN
+    assert sorted(state["named"].values(), key=str) == [2, "a", "b"]
+    for each in told:
+        assert each["payload"] == each["result"] == state
