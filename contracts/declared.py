@@ -21,8 +21,9 @@ class AgentInfo(Listed):
     - `app` and `kind` are its app's name and the adapter that runs it.
     - `accepts` is the contract of its payload, and `schema` that contract's JSON Schema. `reads` are the older versions
       that its app upcasts.
-    - `returns` is the contract of its result, if it ends jobs, and `result_schema` that contract's JSON Schema (None if
-      an older release declared it). `hands_to` are the agents that it may hand jobs to, with what it gives them.
+    - `returns` is the contract of its result, if it ends jobs, and `result_schema` the JSON Schema of results as they
+      are shown: with the fields' names, not their aliases (None if an older release declared it).
+    - `hands_to` are the agents that it may hand jobs to, with what it gives them.
     - `concurrency`, `rate`, `limit_by`, `max_waiting` and `max_payload` are its limits: see `Agent`. None: no limit.
     - `paused` is its pause, if it is paused: no worker starts its jobs meanwhile.
     """

@@ -14,6 +14,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
@@ -55,6 +56,17 @@ def named_schema_of(contract: type[Contract]) -> dict[str, Any] | None:
 def _named_schema(contract: Any) -> Any:
     named = contract.model_json_schema(by_alias=False, schema_generator=_Generated)
     return named if named != _schema(contract) else None
+
+
+def written_schema_of(contract: type[Contract]) -> dict[str, Any]:
+    """A contract's JSON Schema as it is written, and shown: with fields under their names, also those that are
+    computed."""
+    written: Any = contract
+    try:
+        schema: dict[str, Any] = written.model_json_schema(by_alias=False, mode="serialization")
+    except PydanticInvalidForJsonSchema:  # a type may have a schema for what is read only
+        return named_schema_of(contract) or schema_of(contract)
+    return schema
 
 
 def unsaid(payload: Contract) -> list[str]:

@@ -28,7 +28,7 @@ from ..contracts.contract import (
     same_fields,
 )
 from ..contracts.errors import BadSetup, BatonpassError, ContractViolation, Corrupted, UnknownAgent
-from ..contracts.intent import Intent, intent_of, named_schema_of, schema_of, stranger_intent
+from ..contracts.intent import Intent, intent_of, named_schema_of, schema_of, stranger_intent, written_schema_of
 from ..contracts.kinds import Kind
 from ..contracts.lean import dataclass
 from ..contracts.names import digest
@@ -341,7 +341,7 @@ def close_declaration(agent: Agent[Any], app: App, before: Declaration | None = 
     about["bounds"] = asdict(agent.bounds)
     about["numbers"] = list(numbers_of(agent))
     about["returns"] = str(contract_ref(agent.returns)) if agent.returns else None
-    about["result"] = schema_of(agent.returns) if agent.returns else None
+    about["result"] = written_schema_of(agent.returns) if agent.returns else None
     return pack(about, path=f"agent {agent.name!r}")
 
 
