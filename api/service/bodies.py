@@ -74,8 +74,8 @@ class Limits(Body):
 
     hops: int | None = None
     repeats: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
+    tokens: int | None = Field(default=None, json_schema_extra={"type": ["integer", "null"]})
+    cost: float | None = Field(default=None, json_schema_extra={"type": ["number", "null"]})
 
     @property
     def guard(self) -> Guard:

@@ -66,6 +66,9 @@ async def test_what_it_says_of_requests_is_what_is_taken(address: str, document:
     assert set(submission["properties"]) == set(bodies.Submission.model_fields)
     assert submission["required"] == ["agent", "payload"]
     assert submission["properties"]["key"]["type"] == "string"  # and not "or null", which is the same as leaving it out
+    limits = document["components"]["schemas"]["Limits"]["properties"]
+    kinds = {"hops": "integer", "repeats": "integer", "tokens": ["integer", "null"], "cost": ["number", "null"]}
+    assert {name: each["type"] for name, each in limits.items()} == kinds  # to say null is how a budget is lifted
     limit = parameters["limit"]
     async with caller(address) as http:
         for given in (limit["minimum"], limit["maximum"], limit["default"]):
