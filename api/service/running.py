@@ -26,6 +26,9 @@ from .settings import Settings
 from .standing import Gauge
 
 Started: TypeAlias = Callable[[str, str], None]
+# Seconds that an idle connection is kept. Longer than proxies and pools of clients keep theirs (60 s), because a request
+# on one that is being closed fails, and a POST is not sent again.
+IDLE = 75
 _LAST_WORDS = 5  # seconds that requests may take once the service stops
 
 
@@ -76,8 +79,19 @@ async def serve(connection: Connection, place: Place, settings: Settings, starte
 async def _serve(
     coordinator: Coordinator, gauge: Gauge, listener: socket.socket, settings: Settings, started: Started
 ) -> None:
-    config = uvicorn.Config(
-        application(coordinator, gauge, settings),
+    server, AppStatus.should_exit = _Server(configured(application(coordinator, gauge, settings), settings)), False
+    with alone():
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(_stop_by_signal, server)
+            started(coordinator.url, _url(listener))
+            await server.serve([listener])
+            tasks.cancel_scope.cancel()
+
+
+def configured(app: Any, settings: Settings) -> uvicorn.Config:
+    """How the service is run."""
+    return uvicorn.Config(
+        app,
         http=Hurried,
         ws="none",
         lifespan="off",
@@ -87,15 +101,9 @@ async def _serve(
         proxy_headers=True,
         forwarded_allow_ips=settings.proxies,
         server_header=False,
+        timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=_LAST_WORDS,
     )
-    server, AppStatus.should_exit = _Server(config), False
-    with alone():
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(_stop_by_signal, server)
-            started(coordinator.url, _url(listener))
-            await server.serve([listener])
-            tasks.cancel_scope.cancel()
 
 
 async def _stop_by_signal(server: uvicorn.Server, *, task_status: TaskStatus[None]) -> None:

@@ -15,6 +15,8 @@ import httpx
 import pytest
 
 import batonpass as bp
+from batonpass.service.running import configured
+from batonpass.service.settings import Settings
 
 from ..cli.commandline import CommandLine
 from ..harness.redis import RedisServer
@@ -122,3 +124,9 @@ def test_what_does_not_start(
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert "pip install 'batonpass[http]'" in cli("serve").complaint
+
+
+def test_an_idle_connection_is_kept_longer_than_proxies_keep_theirs() -> None:
+    """Else a proxy sends a request on one that is being closed, and does not repeat a POST. uvicorn's default is 5 s;
+    nginx and the load balancers of clouds keep theirs for 60 s."""
+    assert configured(None, Settings(TOKEN)).timeout_keep_alive > 60
