@@ -13,6 +13,7 @@ from ...contracts.agent import Agent
 from ...contracts.contract import Contract, ContractRef, Payload, load_mapping
 from ...contracts.errors import (
     BadSetup,
+    BatonpassError,
     ContractViolation,
     Corrupted,
     JobCanceled,
@@ -314,7 +315,7 @@ def late(row: JobRow) -> Call[ResultTimeout]:
     """The error for a job that did not end in time: what it is doing, and whether a worker is there for it."""
     waits = f"is {row.state}" + (f" ({row.reason})" if row.reason else "")
     if row.state == JobState.INPUT_REQUIRED:
-        waits += f": it asks {question_of(row)!r} and waits for an answer"
+        waits += f": it asks {_asked(row)} and waits for an answer"
     elif row.reason == "thread_busy":
         waits += f": another job is running on its thread {row.thread!r}: wait for it, or cancel it"
     elif row.state == JobState.SUBMITTED:
@@ -330,6 +331,14 @@ def late(row: JobRow) -> Call[ResultTimeout]:
     else:
         waits += f" at agent {row.agent!r} on worker {row.worker}"
     return ResultTimeout(f"job {row.id} {waits}", job_id=row.id, reason=row.reason)
+
+
+def _asked(row: JobRow) -> str:
+    """Its question. If it can't be told, because a key is missing or a number is too long, the job still waits."""
+    try:
+        return repr(question_of(row))
+    except (BatonpassError, ValueError) as error:
+        return f"a question that can't be shown ({error})"
 
 
 def unserved(job_id: str) -> Call[bool]:

@@ -38,3 +38,16 @@ async def test_a_jobs_end_is_waited_for(store_url: str) -> None:
             for wrong in ("61", "-1", "nan", "x"):
                 refused = await http.get(path, params={"wait": wrong})
                 assert (refused.status_code, "wait: " in refused.text) == (400, True), refused.text
+
+
+async def test_a_question_that_the_service_can_not_read_is_waited_for(sqlite_url: str) -> None:
+    """A service that only watches has no keys."""
+    codec = bp.Codec(encrypt={"k": b"k" * 32})
+    with service(sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app, codec=codec) as coordinator, app.worker(coordinator):
+            job = await coordinator.submit("plain", Ask(text="rain"))
+            await reached(job, bp.JobState.INPUT_REQUIRED)
+            async with caller(address) as http:
+                told = [await http.get(f"/jobs/{job.id}", params={"wait": wait}) for wait in (0, 0.05)]
+    assert [each.status_code for each in told] == [200, 200]
+    assert [each.json()["unreadable"] for each in told] == [["envelope", "question"]] * 2
