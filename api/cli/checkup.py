@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from shlex import quote
 
 from batonpass.contracts.errors import BatonpassError, Unavailable
 from batonpass.contracts.job import JobState
@@ -241,7 +242,9 @@ def _webhooks(coordinator: SyncCoordinator) -> Iterator[Finding]:
             yield Finding("warn", f"webhook {each.name}", f"can't be looked at, {each.lag} event(s) wait: {each.error}")
         elif each.state == "paused":
             text = f"paused, {each.lag} event(s) wait: {each.error}"
-            yield Finding("warn", f"webhook {each.name}", f"{text}. Then `batonpass webhooks resume {each.name}`")
+            resume = f"`batonpass webhooks resume {quote(each.name)}`"
+            told = text if resume in text else f"{text}. Then {resume}"
+            yield Finding("warn", f"webhook {each.name}", told)
         elif each.failures:
             yield Finding("warn", f"webhook {each.name}", f"failed {each.failures} time(s): {each.error}")
     if found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import asdict
+from shlex import quote
 from typing import Annotated
 
 import anyio
@@ -41,11 +42,17 @@ def add(
     """Add a webhook, or change the one with this name. Prints the signing secret."""
     start = "begin" if begin else "now"
     with opened(store, namespace, begins=True) as coordinator:
+        known = begin and name in {each.name for each in coordinator.webhooks()}
         made = coordinator.webhook(name, url, types=listed(types), secret=secret, start=start, plain_http=plain_http)
     if as_json:
         print_json({"name": name, "secret": made})
     else:
         say(made)
+    if known:
+        group = quote(f"webhook:{name}")
+        say(
+            f"{name} exists, so it goes on where it was: `batonpass groups move {group} --to begin` sends all", err=True
+        )
 
 
 @app.command("list")
