@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from os import PathLike
 from typing import Any, TypeVar, overload
 
-from anyio import sleep, to_thread
+from anyio import to_thread
 from typing_extensions import Unpack
 
 from ..contracts.agent import Agent, name_of
@@ -16,7 +17,6 @@ from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.declared import AgentInfo
 from ..contracts.duration import Duration
-from ..contracts.errors import Unavailable
 from ..contracts.event import Event
 from ..contracts.group import GroupInfo
 from ..contracts.guard import Guard
@@ -33,7 +33,7 @@ from .consumer import Consumer
 from .job import Job
 from .live_workers import workers_of
 from .scheduling import Scheduling
-from .store import Topic
+from .tail import tail
 
 P = TypeVar("P", bound=Contract)
 R = TypeVar("R", bound=Contract)
@@ -257,28 +257,10 @@ class Coordinator(Scheduling):
         the cursor's.
         """
         reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url, follow=follow)
-        watch = self.store.watch(Topic(subject=job or ""))
-        try:
-            if follow:
-                await watch.aopen()
-            while True:
-                try:
-                    found = await adrive(self.store, reader.page())
-                except Unavailable as error:
-                    if not follow:
-                        raise
-                    await sleep(reader.patience.pause(error))
-                    continue
+        async with aclosing(tail(self.store, reader, job, follow=follow)) as pages:
+            async for found in pages:
                 for event in found:
                     yield event
-                if reader.ended and not follow:
-                    return
-                if reader.ended:
-                    await watch.await_(1.0)
-                if follow and not reader.behind:
-                    await sleep(reader.patience.rest())
-        finally:
-            await watch.aclose()
 
     def consume(
         self,

@@ -18,12 +18,19 @@ _PATIENCE = 1.0  # seconds of looking
 
 
 def reader(
-    coordinator: Coordinator, after: str, job: str | None, *, thread: str = "", agent: str = "", types: str = ""
+    coordinator: Coordinator,
+    after: str,
+    job: str | None,
+    *,
+    thread: str = "",
+    agent: str | None = None,
+    types: str = "",
+    follow: bool = False,
 ) -> Reader:
     """A reader of the events after a cursor. `types` are separated by commas."""
     if job:
         coordinator.job(job)  # refuses anything that is not an id
-    return Reader(after, job or "", which(listed([types]), agent or None, thread), coordinator.url, follow=False)
+    return Reader(after, job or "", which(listed([types]), agent or None, thread), coordinator.url, follow=follow)
 
 
 def passed_over(gap: Rewound | Trimmed | Corrupted) -> BadRequest:

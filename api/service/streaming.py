@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from batonpass.cli.options import listed
 from batonpass.contracts.errors import BatonpassError, Corrupted, Rewound, Trimmed
-from batonpass.contracts.event import Event
 from batonpass.contracts.jsonable import as_json
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.job import Job
+from batonpass.coordinator.tail import tail
 
 from .bodies import Events
-from .happened import passed_over
+from .happened import passed_over, reader
 from .refusing import problem_of
 
 SERVER_SENT = "text/event-stream"
@@ -59,12 +59,18 @@ async def events_of(coordinator: Coordinator, wanted: Events) -> AsyncGenerator[
     """What happens after a cursor. It only ends with an "error"."""
     # So that a client that loses its connection before the first event goes on from here, and not from a later "now".
     yield ServerSentEvent(id=wanted.after, sep=_END_OF_LINE)
-    of: dict[str, Any] = {**wanted.model_dump(), "types": listed([wanted.types])}
-    found = coordinator.events(**of, follow=True)
+    way = reader(coordinator, **wanted.model_dump(), follow=True)
+    told, at = way.after, time.monotonic()
     try:
-        async with aclosing(cast("AsyncGenerator[Event]", found)) as events:
-            async for event in events:
-                yield _event(asdict(event), id=event.cursor)
+        async with aclosing(tail(coordinator.store, way, wanted.job, follow=True)) as pages:
+            async for found in pages:
+                for event in found:
+                    yield _event(asdict(event), id=event.cursor)
+                    told, at = event.cursor, time.monotonic()
+                # Else the id of a client that wants rare events would grow so old that what it had not missed is gone.
+                if way.after != told and time.monotonic() - at >= _ALIVE:
+                    yield ServerSentEvent(id=way.after, sep=_END_OF_LINE)
+                    told, at = way.after, time.monotonic()
     except (Rewound, Trimmed, Corrupted) as gap:
         yield _failure(passed_over(gap))
     except BatonpassError as error:

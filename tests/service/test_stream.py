@@ -6,7 +6,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import anyio
 import httpx
@@ -14,6 +14,8 @@ import pytest
 from langchain_core.messages import ToolMessage
 
 import batonpass as bp
+from batonpass.service import streaming
+from batonpass.service.bodies import Events
 
 from ..workers.serving import DEADLINE, Ask, Reply, reached, serving
 from .service import TOKEN, caller, process, service_of
@@ -164,6 +166,26 @@ async def test_what_happens_from_now_on_and_after_a_lost_connection_the_rest(sto
                 assert (await http.get("/events/stream", params={"types": "job.done"})).status_code == 422
                 assert (await http.get("/events/stream", params={"after": "nonsense"})).status_code == 422
                 assert (await http.get("/events/stream", params={"job": "nonsense"})).status_code == 404
+
+
+async def test_who_wants_rare_events_is_told_how_far_it_has_looked(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its last id would be from before what is not kept any more, and it would be told that it missed that."""
+    monkeypatch.setattr(streaming, "_ALIVE", 0.05)
+    async with (
+        bp.connect(store_url, app=app) as coordinator,
+        aclosing(streaming.events_of(coordinator, Events(types="schedule.failed"))) as sent,
+    ):
+        assert (await anext(sent)).id == ""
+        for _ in range(3):
+            await (await coordinator.submit("tell", Ask())).cancel()
+        [*_, newest] = [event.cursor async for event in coordinator.events()]
+        with anyio.fail_after(DEADLINE):
+            async for each in sent:
+                assert (each.data, each.event) == (None, None)
+                if each.id == newest:
+                    break
 
 
 async def test_events_that_are_gone_end_it(sqlite_url: str) -> None:
