@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from math import isfinite
 from typing import Annotated, Any, TypeVar, cast
@@ -30,6 +30,8 @@ from batonpass.contracts.unfit import unfit
 from .refusing import BadRequest
 
 _MOST = 1000  # questions, jobs or checkpoints in one page
+# How long a body may be for a payload: a client may write a letter of two bytes as \u00e9, and there is a form around.
+_ESCAPED, _FORM = 3, 1024 * 1024
 _LONGEST = 60  # seconds that a request may wait: proxies give up about then
 
 B = TypeVar("B", bound=BaseModel)
@@ -275,7 +277,7 @@ class Events(_Wanted):
 
 async def body(request: Request, form: type[B]) -> B:
     """The request's body."""
-    data = await received(request)
+    data = await received(request, _room(MAX_PAYLOAD), request.app.state.largest)
     try:
         values = from_json(data or b"{}", allow_inf_nan=False)
     except ValueError as error:
@@ -296,12 +298,19 @@ def parameters(request: Request, form: type[W]) -> W:
     return wanted
 
 
-async def received(request: Request, most: int = MAX_PAYLOAD) -> bytes:
-    """The bytes of a request's body, of which there may be `most`."""
+def _room(payload: int) -> int:
+    return payload * _ESCAPED + _FORM
+
+
+async def received(request: Request, most: int, largest: Callable[[], Awaitable[int]] | None = None) -> bytes:
+    """The bytes of a request's body, of which there may be `most`, or as many as the largest payload needs: that is
+    only asked for if it matters."""
     data = bytearray()
     try:
         async for chunk in request.stream():
             data += chunk
+            if len(data) > most and largest is not None:
+                most, largest = max(most, _room(await largest())), None
             if len(data) > most:
                 raise BadRequest(f"the body has more than {most:,} bytes", status=413)
     except ClientDisconnect:

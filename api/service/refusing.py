@@ -44,6 +44,7 @@ _STATUS: Mapping[type[BatonpassError], int] = {
     UnknownAgent: 422,
     Unserializable: 422,
     Unavailable: 503,
+    Refused: 413,  # what none of the above is: a payload over its agent's max_payload
 }
 # Methods that change nothing.
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))

@@ -47,7 +47,12 @@ def _asked(coordinator: Coordinator, gauge: Gauge, tokens: Tokens, root: str) ->
     async def openapi(_: Request, __: None) -> Response:
         return answer(about)
 
-    return Gate(_over([*offered, Operation("GET", "/openapi.json", openapi, None, None)]), tokens)
+    async def largest() -> int:
+        return max([agent.max_payload for agent in await coordinator.agents()], default=0)
+
+    app = _over([*offered, Operation("GET", "/openapi.json", openapi, None, None)])
+    app.state.largest = largest
+    return Gate(app, tokens)
 
 
 def _route(offered: Sequence[Operation]) -> Route:

@@ -26,8 +26,8 @@ from .settings import Settings
 from .standing import Gauge
 
 Started: TypeAlias = Callable[[str, str], None]
-# Seconds that an idle connection is kept. Longer than proxies and pools of clients keep theirs (60 s), because a request
-# on one that is being closed fails, and a POST is not sent again.
+# Seconds that an idle connection is kept. Longer than proxies and pools of clients keep theirs (60 s): a request on one
+# that is being closed fails, and a POST is not sent again.
 IDLE = 75
 _LAST_WORDS = 5  # seconds that requests may take once the service stops
 

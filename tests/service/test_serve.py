@@ -14,7 +14,7 @@ from batonpass.service.bodies import Submission
 
 from ..cli.commandline import CommandLine
 from ..workers.serving import DEADLINE, Ask, Reply, reached, serving
-from .service import TOKEN, app, asked, caller, service
+from .service import TOKEN, app, asked, caller, service, service_of
 
 JSON = {"content-type": "application/json"}
 
@@ -104,12 +104,33 @@ async def test_a_result_that_json_can_not_show(
             assert shown.out.count("[") == min(number, 249)
 
 
+async def test_a_body_may_be_as_large_as_agents_say(sqlite_url: str) -> None:
+    """With room for what is around a payload, and for a client that escapes all letters but ASCII's."""
+    large = bp.App("large")
+    large.agent("usual", accepts=Ask, returns=bp.State)(lambda ask: None)
+    with service_of(large, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=large) as coordinator, caller(address) as http:
+
+            async def submitted(agent: str, text: str) -> int:
+                body = json.dumps({"agent": agent, "payload": {"text": text}})
+                return (await http.post("/jobs", content=body, headers=JSON)).status_code
+
+            whole = 4 * 1024 * 1024 - 40
+            assert await submitted("usual", "x" * whole) == 200
+            assert await submitted("usual", "é" * (whole // 2)) == 200
+            assert await submitted("usual", "x" * (whole + 100)) == 413
+            assert await submitted("usual", "x" * 14_000_000) == 413
+            large.agent("roomy", accepts=Ask, returns=bp.State, max_payload=16_000_000)(lambda ask: None)
+            await coordinator.declare(large)
+            assert await submitted("roomy", "x" * 15_000_000) == 200
+
+
 async def test_what_is_refused(sqlite_url: str) -> None:
     with service(sqlite_url) as address:
         async with bp.connect(sqlite_url, app=app) as coordinator, caller(address) as http:
             job = await coordinator.submit("graph", Ask())
             path, unknown = f"/jobs/{job.id}", f"/jobs/{job.id[:-6]}aaaaaa"
-            large = json.dumps({"answer": "x" * 4 * 1024 * 1024})
+            large = json.dumps({"answer": "x" * 13 * 1024 * 1024})
             wrong: list[tuple[str, str, dict[str, Any], int, str]] = [
                 ("POST", f"{path}/answer", {"json": {"answer": 1}}, 409, "is submitted: it has no open question"),
                 ("GET", unknown, {}, 404, "there is no job"),
@@ -124,7 +145,7 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 ("POST", f"{path}/answer", {"content": '{"answer": NaN}', "headers": JSON}, 400, "not JSON"),
                 ("POST", f"{path}/answer", {"content": '{"answer": [-1e400]}', "headers": JSON}, 400, "too large"),
                 ("POST", f"{path}/answer", {"json": {"answer": 1, "question": "no"}}, 404, "neither a question's id"),
-                ("POST", f"{path}/answer", {"content": large, "headers": JSON}, 413, "4,194,304 bytes"),
+                ("POST", f"{path}/answer", {"content": large, "headers": JSON}, 413, "13,631,488 bytes"),
                 ("POST", f"{path}/answer", {"json": {"value": 1}}, 400, "answer: Field required"),
                 ("GET", "/inbox", {"params": {"asignee": "ann"}}, 400, "asignee: Extra inputs"),
                 ("GET", "/inbox", {"params": {"limit": "0"}}, 400, "limit=0"),
