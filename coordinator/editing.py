@@ -91,11 +91,10 @@ def native_again(source: Checkpoint, mark: str) -> Any:
 def check_payload(source: Checkpoint) -> None:
     """Refuse an edited payload that nothing would read, or that would be mixed with what was made of the first one."""
     found = adapter_of(source.framework)
-    if hasattr(found, "keeps_payload"):
-        why = cast("Editable", found).keeps_payload(source)
-    else:  # a plain function reads it again, and the steps that it has recorded know what they were given
-        why = "" if source.framework == "python" else in_its_state(source)
-    if why:
+    if found is None:  # a plain function reads it again, and its steps know what they were given; or not installed here
+        return
+    keeps = hasattr(found, "keeps_payload")
+    if why := cast("Editable", found).keeps_payload(source) if keeps else in_its_state(source):
         raise BadSetup(f"agent {source.agent!r} has already started and {why}")
 
 

@@ -60,11 +60,12 @@ def transcript_of(saved: Saved, losses: Losses, *, agent: str = "", checkpoint: 
 
 
 def count_lost(kind: str, transcript: Transcript, losses: Losses) -> None:
-    """Count what an agent of that kind will not get of a transcript. (A plain function gets it as it is.)"""
+    """Count what an agent of that kind will not get of a transcript. (A plain function gets it as it is. What is not
+    installed here can't be asked.)"""
     found = adapter_of(kind)
     if hasattr(found, "write_transcript"):
         cast("Translator", found).write_transcript(transcript, losses)
-    elif kind != "function":
+    elif found is not None:
         for at, message in enumerate(transcript.messages):
             losses.add(f"{message.role} message", f"messages[{at}]")
 

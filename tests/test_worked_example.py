@@ -234,6 +234,13 @@ def test_an_adapter_without_a_word_of_conversations_loses_them(install: Any) -> 
         assert losses.counts == lost
 
 
+def test_of_an_adapter_that_is_not_installed_here_nothing_is_said() -> None:
+    """Its agents run in another environment, and may take the conversation over."""
+    losses = Losses()
+    count_lost("elsewhere", bp.Transcript(messages=[bp.Message.model_validate({"role": "user", "parts": []})]), losses)
+    assert losses.counts == {}
+
+
 def _plain(text: Text) -> str:
     return text.text
 

@@ -62,7 +62,9 @@ class Told:
     def forget(self, key: str) -> None:
         """An effect is called again."""
         self._known.discard(key)
-        self._raised.pop(key, None)
+        if (raised := self._raised.pop(key, None)) is not None:
+            for watch in list(self._watches.values()):
+                watch.errors.discard(raised)
 
     def end(self, known: Collection[str] = ()) -> None:
         """The attempt has ended: nothing more is looked at, and only the keys of those that are known are kept."""
@@ -134,7 +136,7 @@ class Told:
             return
         began = time.thread_time()
         held = watch.see()
-        watch.errors = {each for each in watch.errors if not _is_over(each, held)}
+        watch.errors = {each for each in list(watch.errors) if not _is_over(each, held)}
         took = time.thread_time() - began
         rest = took / _PART if took > _SOON else 0
         watch.rests = watch.loop.time() + rest
