@@ -88,6 +88,10 @@ class Budget:
         for child, spent in ended.items():
             self._joined[child] = spent.at_least(self._joined.get(child, NOTHING))
 
+    def counts(self, fan: str) -> bool:
+        """Whether what the children of this fan-out have spent is counted."""
+        return fan in self._counted
+
     def check(self, about: str) -> None:
         """Raise if more was spent than the guard allows."""
         if self.guard.limits_spending and (over := self.guard.over(self.spent)):

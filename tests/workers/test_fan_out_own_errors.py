@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.commands import ReadOutcomes
+from batonpass.workers.session import LeaseSession
 from tests.workers.serving import Ask, Reply, reached, serving
 
 pytestmark = pytest.mark.anyio
@@ -156,3 +159,41 @@ async def test_fan_outs_at_once_that_all_lost_children(store_url: str) -> None:
             await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == "0 1 0 2 0 3"
     assert runs == {0: 3, 1: 3, 2: 3, 3: 3}
+
+
+async def test_how_often_it_reads_how_their_children_ended(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call read it of all those that had been called before, so that many at once took hours."""
+    read, real, broken = Counter[tuple[int, str]](), LeaseSession.awrite, True
+    app = bp.App("order")
+
+    async def counted(session: LeaseSession, command: Any) -> Any:
+        answer: Any = await real(session, command)
+        if isinstance(command, ReadOutcomes):
+            assert answer, "an empty page"
+            read[session.token, command.fan] += 1
+        return answer
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask) -> Reply:
+        if broken:
+            raise ValueError("broken")
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        made = [[bp.Handoff("child", Ask(number=number))] for number in range(6)]
+        pairs = await asyncio.gather(*(ctx.fan_out(each, failures="collect") for each in made))
+        if any(isinstance(each, bp.ChildFailed) for [each] in pairs):
+            raise RuntimeError("no luck")
+        return Reply(text="done")
+
+    monkeypatch.setattr(LeaseSession, "awrite", counted)
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="no luck"):
+            await job.result(timeout=LONG)
+        broken = False
+        read.clear()
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "done"
+    assert set(read.values()) <= {1, 2}  # before it is called, and then

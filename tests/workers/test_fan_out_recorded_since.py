@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 import batonpass as bp
+from batonpass.workers.context import fan_out
 from tests.workers.serving import Ask, Reply, reached, serving
 
 pytestmark = pytest.mark.anyio
@@ -17,8 +18,8 @@ class Order:
     """A parent of children 0 and 1, of which the second fails `times` times. Before it fails of that, the parent makes
     more of what its children did: see `then`."""
 
-    def __init__(self, then: str, times: int = 1) -> None:
-        self.then, self.times = then, times
+    def __init__(self, then: str, times: int = 1, more: int = 1) -> None:
+        self.then, self.times, self.more = then, times, more
         self.runs = Counter[str]()
         self.made = list[str]()
         self.app = bp.App("order")
@@ -50,8 +51,7 @@ class Order:
         elif self.then == "asks":
             self._note(str(await ctx.ask(f"go on {done}?")))
         else:
-            [only] = await ctx.fan_out([bp.Handoff("child", Ask(text=done))])
-            self._note(only.text)
+            await ctx.fan_out([bp.Handoff("child", Ask(text=done))] * self.more)
         if lost:
             raise RuntimeError("the order failed") from lost
         return Reply(text=f"{done} for {ctx.spent.tokens}")
@@ -124,3 +124,14 @@ async def test_what_does_not_fit_any_more_after_a_child_was_redriven_alone(store
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == "with 2 for 20"
     assert order.runs["1"] == 2
+
+
+async def test_what_many_children_spent_counts_too(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than the store tells of at once."""
+    monkeypatch.setattr(fan_out, "AT_ONCE", 2)
+    order = Order("fans out", more=3)
+    async with serving(order.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await failing(order, job)
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "with 2 for 60"

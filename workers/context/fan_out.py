@@ -28,6 +28,8 @@ _PREFIX = "fan/"
 _AGAIN = "again/"
 # What is recorded so if the redrive has made another one again before. (Older releases wait for the next redrive.)
 _DUE = 2
+# How many children a fan-out has, if they are more than the store tells of at once.
+_LARGE = "large/"
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
 _ROUNDS = 100
 Joining: TypeAlias = Generator[Command[Any] | Later, Any, list[Any]]
@@ -80,6 +82,8 @@ def joining(
     key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     if not fans or _is_again(session, full, fans):
         also = _also(steps, session, full, ahead if fans else set())
+        if len(wanted.handoffs) > AT_ONCE:
+            also[_LARGE + full] = len(wanted.handoffs)
         if not fans or len(done) < wanted.need:
             rows = [row for rows in ended.values() for row in rows]
             there = yield from _there(session.job_id, rows, key, wanted.spare)
@@ -220,13 +224,12 @@ def _count(session: LeaseSession, fan: str, total: int, rows: Sequence[OutcomeRo
 
 def _count_earlier(session: LeaseSession, calls: Iterable[str]) -> Generator[Command[Any], Any, None]:
     """Count what was spent in fan-outs that an earlier run made: this one need not come to them."""
-    for fan in [fan for full in calls for fan in session.journal.get(_PREFIX + full, [b""])[1:] if fan]:
-        rows: list[OutcomeRow] = []
-        start = 0
-        while page := (yield ReadOutcomes(session.job_id, fan, start, AT_ONCE)):
-            rows += page
-            start += AT_ONCE
-        _count(session, fan, rows[-1].number + 1 if rows else 0, rows)
+    for full in calls:
+        total = session.journal.get(_LARGE + full, AT_ONCE)
+        for fan in session.journal.get(_PREFIX + full, [b""])[1:]:
+            if fan and not session.budget.counts(fan):
+                rows: list[OutcomeRow] = yield from _outcomes(session.job_id, fan, total)
+                _count(session, fan, rows[-1].number + 1 if rows else 0, rows)
 
 
 def _blob(row: OutcomeRow) -> Sequence[Any]:
