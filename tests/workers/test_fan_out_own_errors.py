@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator.commands import ReadOutcomes
+from batonpass.coordinator.commands import Fail, ReadOutcomes
 from batonpass.workers.session import LeaseSession
 from tests.workers.serving import Ask, Reply, reached, serving
 
@@ -197,3 +198,60 @@ async def test_how_often_it_reads_how_their_children_ended(store_url: str, monke
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == "done"
     assert set(read.values()) <= {1, 2}  # before it is called, and then
+
+
+@pytest.mark.parametrize("fails_of", ["another", "the same"])
+async def test_one_whose_failure_was_not_written_at_first(
+    fails_of: str, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went on without the lost child. What it had noted for that failure had a later redrive make the child again,
+    and then its effect did not fit any more: the job ended as `refused`."""
+    full, broken, real = True, True, LeaseSession.awrite
+    runs = Counter[int]()
+    app = bp.App("order")
+
+    async def writing(session: LeaseSession, command: Any) -> Any:
+        nonlocal full
+        if isinstance(command, Fail) and session.agent == "a" and full:
+            full = False
+            raise bp.Overloaded("full")
+        return await real(session, command)
+
+    async def caught(call: Awaitable[list[Any]]) -> bp.ChildrenFailed | None:
+        try:
+            await call
+        except bp.ChildrenFailed as error:
+            return error
+        return None
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask) -> Reply:
+        runs[ask.number] += 1
+        if ask.number and broken:
+            raise ValueError("broken")
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        made = [[bp.Handoff("child", Ask(number=number)) for number in (0, last)] for last in (1, 2)]
+        first, last = await asyncio.gather(ctx.fan_out(made[0], failures="collect"), caught(ctx.fan_out(made[1])))
+        if full:
+            raise RuntimeError("the network is down")
+        done = [each.text for each in first if isinstance(each, Reply)]
+        await ctx.effect("mail", str, done)
+        if fails_of == "another":
+            await ctx.fan_out([bp.Handoff("child", Ask(number=3))])
+        elif last:
+            raise last
+        return Reply(text=str(done))
+
+    monkeypatch.setattr(LeaseSession, "awrite", writing)
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="children of job") as failed:
+            await job.result(timeout=LONG)
+        assert failed.value.reason == "children"
+        broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "['0']"
+    assert runs[1] == 1

@@ -24,7 +24,8 @@ from .counted import Later, apart, counted
 from .steps import SINCE, Pause, Steps
 
 _PREFIX = "fan/"
-# Of a fan-out whose failure ended the job, although it was not the last one.
+# Of a fan-out whose failure ended the job, although it was not the last one: which was that. (Older releases: True.) If
+# there is a later one by now, the job had not ended, because that could not be written.
 _AGAIN = "again/"
 # What is recorded so if the redrive has made another one again before. (Older releases wait for the next redrive.)
 _DUE = 2
@@ -108,7 +109,15 @@ def _is_again(session: LeaseSession, full: str, fans: Sequence[str]) -> bool:
         return False
     if not session.cut:  # what was noted for a failure was not written with it
         return bool(noted == _DUE)
-    return bool(noted) or fans[-1] == session.cut
+    return noted in (True, _DUE, session.cut) or fans[-1] == session.cut
+
+
+def made_again(session: LeaseSession, keys: Iterable[str]) -> dict[str, Any]:
+    """What is recorded with a failure so that a redrive makes the fan-outs with these keys (of `ChildrenFailed`) again.
+    Takes back what was recorded with one that could not be written, if the job went on without a redrive."""
+    left = session.journal.items() if not session.cut else ()
+    void = {key: None for key, noted in left if key.startswith(_AGAIN) and noted not in (None, _DUE)}
+    return {**void, **{key: session.fan for key in keys if key}}
 
 
 def _also(steps: Steps, session: LeaseSession, full: str, ahead: set[str]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from ...coordinator.commands import Fail, Fence, ReadJob, Release
 from ...coordinator.rows import JobRow
 from ...coordinator.store import Store
 from ..context.asking import asked_again
-from ..context.fan_out import counting
+from ..context.fan_out import counting, made_again
 from ..session import LeaseSession
 from .error_place import Traced, to_log
 from .fallback import falling_back
@@ -150,7 +150,7 @@ def _tried_again(session: LeaseSession, error: BaseException, command: Fail) -> 
     if isinstance(came_of, Unanswered):
         return lasting(came_of), asked_again(session, came_of.key) if came_of.key else {}
     keys = {came_of.key} if came_of else set(session.lost.values())
-    return CHILDREN if came_of or session.lost else None, {key: True for key in keys if key}
+    return (CHILDREN, made_again(session, keys)) if came_of or session.lost else (None, {})
 
 
 def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> tuple[BaseException, Fail]:
