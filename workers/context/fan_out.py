@@ -20,7 +20,7 @@ from ..aside import reading
 from ..journal import packed
 from ..session import LeaseSession
 from .asking import unanswered
-from .counted import Later, apart, counted
+from .counted import Later, Together, apart, at_once, counted
 from .steps import SINCE, Pause, Steps
 
 _PREFIX = "fan/"
@@ -33,7 +33,7 @@ _DUE = 2
 _LARGE = "large/"
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
 _ROUNDS = 100
-Joining: TypeAlias = Generator[Command[Any] | Later, Any, list[Any]]
+Joining: TypeAlias = Generator[Command[Any] | Later | Together, Any, list[Any]]
 
 
 class Spawning(Pause):
@@ -79,10 +79,10 @@ def joining(
     for fan, rows in ended.items():
         rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
-    ahead = steps.ahead([*earlier, *unanswered(session)])
     key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     if not fans or _is_again(session, full, fans):
-        also = _also(steps, session, full, ahead if fans else set())
+        ahead = steps.ahead([*earlier, *unanswered(session)]) if fans else set[str]()
+        also = _also(steps, session, full, ahead)
         if len(wanted.handoffs) > AT_ONCE:
             also[_LARGE + full] = len(wanted.handoffs)
         if not fans or len(done) < wanted.need:
@@ -94,7 +94,8 @@ def joining(
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
     if len(done) < wanted.need:
-        steps.losses.note(full, key, ahead)
+        yield from at_once(steps, session)
+        steps.losses.note(full, key, steps.ahead([*earlier, *unanswered(session)]))
     if fans[1:]:
         yield from _count_earlier(session, steps.since - steps.made)
     results = _results(session, book, wanted, ended, fans[-1], key)
