@@ -131,7 +131,7 @@ async def test_one_that_had_made_more_of_their_results(then: str, store_url: str
         assert (await job.result(timeout=LONG)).text == ("yes" if then == "asks" else "['0'], 0")
 
 
-@pytest.mark.parametrize("by", ["tasks", "threads"])
+@pytest.mark.parametrize("by", ["tasks", "busy tasks", "threads"])
 async def test_fan_outs_at_once_that_all_lost_children(by: str, store_url: str) -> None:
     """Only the last one's went on, and then it failed for ever."""
     runs, broken = Counter[int](), True
@@ -147,7 +147,12 @@ async def test_fan_outs_at_once_that_all_lost_children(by: str, store_url: str) 
     made = [[bp.Handoff("child", Ask(number=number)) for number in (0, last)] for last in (1, 2, 3)]
 
     async def tasks(ask: Ask, ctx: bp.Context) -> Reply:
-        return reply(await asyncio.gather(*(ctx.fan_out(each, failures="collect") for each in made)))
+        async def call(number: int) -> list[Any]:
+            if by == "busy tasks":
+                await asyncio.sleep(number / 20)
+            return await ctx.fan_out(made[number], failures="collect")
+
+        return reply(await asyncio.gather(*map(call, range(3))))
 
     def threads(ask: Ask, ctx: bp.SyncContext) -> Reply:
         def call(number: int) -> list[Any]:

@@ -23,7 +23,7 @@ from ...contracts.options import AskOptions
 from ...coordinator.commands import Command
 from ...coordinator.following import afollow, follow
 from ..spans import call_span
-from ..threads import in_thread
+from ..threads import in_thread, place
 from .asking import terms_of
 from .base import BaseContext
 from .counted import Later, Together
@@ -89,7 +89,7 @@ class SyncContext(BaseContext):
                 return time.sleep(asked.seconds)
             return self._let_others() if isinstance(asked, Later) else self._session.write(asked)
 
-        given, told = self._several(handoffs), self._steps.losses.told
+        given, told = self._several(handoffs), self._steps.losses.told(place())
         with self._steps.turn:
             return follow(self._joining(given, wait, failures, told), act)
 
@@ -258,7 +258,7 @@ class Context(BaseContext):
                 return None  # tasks have made theirs: see below
             return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
 
-        given, told = self._several(handoffs), self._steps.losses.told
+        given, told = self._several(handoffs), self._steps.losses.told(place())
         async with self._steps.tasks_turn:
             await checkpoint()  # tasks that call others at once have called them before this one returns
             return await afollow(self._joining(given, wait, failures, told), act)

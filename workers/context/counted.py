@@ -101,7 +101,7 @@ def apart(session: LeaseSession) -> dict[str, Any]:
 
 def at_once(steps: Steps, session: LeaseSession) -> Generator[Together]:
     """What comes before the first one of several calls at once is told of a loss, if there may be others."""
-    if not steps.losses.told and not _is_alone(session):
+    if not steps.losses.told(place()) and not _is_alone(session):
         yield Together()
 
 

@@ -19,6 +19,7 @@ from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
 from ..journal import packed
 from ..session import LeaseSession
+from ..threads import beside
 from .asking import unanswered
 from .counted import Later, Together, apart, at_once, counted
 from .steps import SINCE, Pause, Steps
@@ -95,7 +96,7 @@ def joining(
         fans.append("")
     if len(done) < wanted.need:
         yield from at_once(steps, session)
-        steps.losses.note(full, key, steps.ahead([*earlier, *unanswered(session)]))
+        steps.losses.note(full, key, steps.ahead([*earlier, *unanswered(session)]), beside(session.home))
     if fans[1:]:
         yield from _count_earlier(session, steps.since - steps.made)
     results = _results(session, book, wanted, ended, fans[-1], key)

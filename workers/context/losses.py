@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
+
+from ..threads import Place
 
 
 class Losses:
@@ -13,14 +15,16 @@ class Losses:
         # By key, with the record that has a redrive make them again ("": it does so without one).
         self.again: dict[str, str] = {}
         self._noted: dict[str, tuple[str, set[str]]] = {}
+        self._beside: dict[str, Container[Place]] = {}
 
-    @property
-    def told(self) -> frozenset[str]:
-        """Those that the agent's code was told of."""
-        return frozenset(self._noted)
+    def told(self, here: Place) -> frozenset[str]:
+        """Those that the agent's code here was told of."""
+        return frozenset(full for full in list(self._noted) if here not in self._beside[full])
 
-    def note(self, full: str, record: str, ahead: Collection[str]) -> None:
-        """A fan-out lost children. `ahead` is what is recorded, and this run has not called yet."""
+    def note(self, full: str, record: str, ahead: Collection[str], beside: Container[Place]) -> None:
+        """A fan-out lost children. `ahead` is what is recorded, and this run has not called yet. The tasks `beside` the
+        one that is told were made before."""
+        self._beside[full] = beside
         self._noted[full] = record, set(ahead)
         if not ahead:
             self.again[full] = record
