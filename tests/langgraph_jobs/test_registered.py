@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import operator
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
+from threading import Lock
 from typing import Annotated, Any, TypedDict
 
+import numpy as np
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Send, interrupt
 from pydantic import BaseModel, Field, PrivateAttr, field_serializer
@@ -219,6 +223,63 @@ def test_registered_objects_stay_as_they_are(value: Any) -> None:
 def test_what_older_releases_can_read_is_written_as_they_do() -> None:
     """Most registered objects come back from their fields."""
     _, _, types = VALUES.seal([Pair(1, 2), Order(number=1)], "state")
+    assert RESTORED not in types
+
+
+class Source(BaseModel):
+    url: str
+
+
+class Report(bp.Contract, name="langgraph_registered.report"):
+    confidence: float = 0
+    sources: list[Source] = Field(default_factory=list)
+    _lock: Any = PrivateAttr(default_factory=Lock)
+
+
+class Hits(BaseModel):
+    """A class that is not registered, so that its parts are written with it."""
+
+    hits: list[Report]
+
+
+@bp.state_type("langgraph_registered.chunk")
+@dataclass
+class Chunk:
+    held: Any
+
+    def __post_init__(self) -> None:
+        self._lock = Lock()
+
+
+class Name(str):
+    pass
+
+
+class Scored(bp.Contract, name="langgraph_registered.scored"):
+    score: float = 0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Report(),
+        Report(sources=[Source(url="u")]),
+        Hits(hits=[Report(), Report(confidence=0.5)]),
+        Chunk(np.array([0.1, 0.2])),
+        Chunk({"in": [OrderedDict(a=1), defaultdict(list, a=[1]), Name("a")]}),
+    ],
+)
+def test_registered_objects_that_our_codec_can_not_pack_stay_in_the_form_of_older_releases(value: Any) -> None:
+    """Clients, locks and caches in them are not saved, as in those of classes that are not registered."""
+    values = Values({(__name__, "Source"), (__name__, "Hits")})
+    for each in (value, [HumanMessage("a"), value]):
+        kind, data, types = values.seal(each, "state")
+        assert (kind, data) == values.serde.dumps_typed(each)
+        assert type(values.open([kind, data, types])) is type(each)
+
+
+def test_a_default_that_comes_back_as_it_is_validated_stays_in_the_form_of_older_releases() -> None:
+    _, _, types = VALUES.seal(Scored(), "state")
     assert RESTORED not in types
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from ....contracts.alike import alike
 from ....contracts.builtin_types import class_of
+from ....contracts.codec import try_pack
 from .plain import ATOMS, NotPlain, items, plain
 from .registered import is_registered
 
@@ -19,32 +20,40 @@ _MISSING: Any = object()
 _BY_IDENTITY: Any = object.__eq__
 
 
-def changed(value: Any, back: Any, path: str) -> str | None:
+def changed(value: Any, back: Any, path: str, *, whole: bool = False) -> str | None:
     """Where the value that came back differs, if it does.
 
     The arguments of a `Send` are the input of a node, and are not compared.
 
     What a model itself keeps out of its dump, private attributes and excluded fields, is not compared: often that is a
-    cache, a lock or a connection. (It is if the class is registered, because our codec keeps it.) Nor are the kinds of
-    built-in containers, which come back as their bases.
+    cache, a lock or a connection. Nor are the kinds of built-in containers, which come back as their bases. With
+    `whole`, they are in what our codec can keep whole: objects of registered classes.
     """
-    if is_registered(value):
-        return None if alike(value, back) else path
+    if whole and is_registered(value) and not _kept(value, back) and try_pack(value) is not None:
+        return path
     if isinstance(value, Send) or (_compares_all(value) and _equal(value, back)):
         return None
     fields = _fields(value)
     if fields is not None:
-        return _changed_fields(fields, value, back, path)
+        return _changed_fields(fields, value, back, path, whole)
     kind = class_of(value)
     if issubclass(kind, Mapping):
-        return _changed_items(value, back, path)
+        return _changed_items(value, back, path, whole)
     if issubclass(kind, Sequence) and not issubclass(kind, str | bytes | bytearray):
         if not issubclass(class_of(back), Sequence) or len(value) != len(back):
             return path
         pairs = zip(value, back, strict=True)
-        found = (changed(item, other, f"{path}[{number}]") for number, (item, other) in enumerate(pairs))
+        found = (changed(item, other, f"{path}[{number}]", whole=whole) for number, (item, other) in enumerate(pairs))
         return next(filter(None, found), None)
     return None if _equal(value, back) or _untold(value, back) or _validated(value, back) else path
+
+
+def _kept(value: Any, back: Any) -> bool:
+    """Whether all that an object holds came back, apart from its defaults, which may have been validated."""
+    if isinstance(value, BaseModel) and class_of(back) is class_of(value):
+        names = class_of(value).model_fields
+        back = back.model_copy(update={name: value.__dict__[name] for name in names if _is_unvalidated(value, name)})
+    return alike(value, back)
 
 
 def _compares_all(value: Any) -> bool:
@@ -57,16 +66,16 @@ def _compares_all(value: Any) -> bool:
     return kind.__module__.startswith("langchain_core.") or all(type(part) in ATOMS for part in value.__dict__.values())
 
 
-def _changed_fields(fields: dict[str, Any], value: Any, back: Any, path: str) -> str | None:
+def _changed_fields(fields: dict[str, Any], value: Any, back: Any, path: str, whole: bool) -> str | None:
     if class_of(back) is not class_of(value):
         return path
     others = _fields(back) or {}
     for name, item in fields.items():
         if item is _MISSING or _is_unvalidated(value, name):
             continue
-        if found := changed(item, others.get(name, _MISSING), f"{path}.{name}"):
+        if found := changed(item, others.get(name, _MISSING), f"{path}.{name}", whole=whole):
             return found
-    return _changed_items(_extra(value), _extra(back), path)
+    return _changed_items(_extra(value), _extra(back), path, whole)
 
 
 def _is_unvalidated(value: Any, name: str) -> bool:
@@ -79,12 +88,12 @@ def _is_unvalidated(value: Any, name: str) -> bool:
         return False
 
 
-def _changed_items(value: Any, back: Any, path: str) -> str | None:
+def _changed_items(value: Any, back: Any, path: str, whole: bool) -> str | None:
     if not issubclass(class_of(back), Mapping) or len(value) != len(back):
         return path
     for (key, item), (other_key, other) in zip(items(value), items(back), strict=True):
-        found = changed(key, other_key, path) or changed(item, other, f"{path}[{key!r}]")
-        if found:
+        found = changed(key, other_key, path, whole=whole)
+        if found := found or changed(item, other, f"{path}[{key!r}]", whole=whole):
             return found
     return None
 

@@ -17,7 +17,7 @@ from langgraph.types import Send
 from pydantic import BaseModel
 
 from ....contracts.builtin_types import class_of
-from ....contracts.codec import pack
+from ....contracts.codec import pack, try_pack
 from ....contracts.errors import Corrupted, Unserializable
 from ....contracts.state_types import is_state_type
 from ..internals import CALL, SAFE_MSGPACK_TYPES, encoder
@@ -88,16 +88,16 @@ class Values:
         """A value of any kind as LangGraph's serializer writes it. `Unserializable` as in `seal`.
 
         The serializer makes objects anew from what they show of themselves, without a word of what it could not set.
-        If that makes something else of one, our codec writes the objects of registered classes, which keeps them as
-        they are. (Not always: workers of older releases can't read that.)
+        If that makes something else of one, our codec writes the objects of registered classes that it can pack, which
+        keeps them as they are. (Not always: workers of older releases can't read that.)
         """
-        where = path
-        for encode in (_most, _least):
-            sealed = self._dump(value, path, encode)
-            changed_at = self._changed(value, sealed, path)
-            if changed_at is None:
-                return sealed
-            where = changed_at
+        sealed = self._dump(value, path, _most)
+        if self._changed(value, sealed, path, whole=True) is None:
+            return sealed
+        sealed = self._dump(value, path, _least)
+        where = self._changed(value, sealed, path)
+        if where is None:
+            return sealed
         raise Unserializable(
             f"{where} would come back as something else, because LangGraph's serializer makes objects anew from "
             "their dumps: register the class with @batonpass.state_type, which keeps all fields as they are, or "
@@ -165,7 +165,7 @@ class Values:
         serde = self.serde.with_msgpack_allowlist(registered) if registered else self.serde
         return restoring(lambda: serde.loads_typed((kind, data)))
 
-    def _changed(self, value: Any, sealed: Sealed, path: str) -> str | None:
+    def _changed(self, value: Any, sealed: Sealed, path: str, *, whole: bool = False) -> str | None:
         """Where a value with objects of the user's classes would come back as something else than was sealed.
 
         The input of a graph may: it is only read back if the process dies before the first node, and most graphs with a
@@ -175,7 +175,7 @@ class Values:
         if not types or isinstance(value, Enum) or path.startswith(_INPUTS):
             return None
         try:
-            return changed(value, self.load(kind, data, types), path)
+            return changed(value, self.load(kind, data, types), path, whole=whole)
         except RecursionError:  # it was read back, so it is only nested too deep to be compared
             return None
 
@@ -220,12 +220,13 @@ class Values:
         return path, error
 
 
-def _encoder(keeps: Callable[[Any], object]) -> Encode:
-    """Writes a value as LangGraph's serializer, but objects that our codec `keeps` as that does."""
+def _encoder(packed: Callable[[Any], bytes | None]) -> Encode:
+    """Writes a value as LangGraph's serializer, but objects that our codec has `packed` as that does."""
 
     def own(value: Any) -> Any:
-        if keeps(value):
-            return ormsgpack.Ext(CALL, ormsgpack.packb((*RESTORED, pack(value))))
+        data = packed(value)
+        if data is not None:
+            return ormsgpack.Ext(CALL, ormsgpack.packb((*RESTORED, data)))
         base = None if isinstance(value, Enum) else next((base for base in _FLAT if isinstance(value, base)), None)
         return None if base is None else base(value)
 
@@ -233,7 +234,8 @@ def _encoder(keeps: Callable[[Any], object]) -> Encode:
 
 
 # With as many objects as it knows written by LangGraph's serializer, and with as few.
-_most, _least = _encoder(opaque), _encoder(is_registered)
+_most = _encoder(lambda value: pack(value) if opaque(value) else None)
+_least = _encoder(lambda value: try_pack(value) if is_registered(value) else None)
 
 
 def _check_array(array: Any, path: str) -> None:
