@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict
 from enum import StrEnum
 from functools import cached_property
+from itertools import count
 from types import FrameType
 from typing import Any
 
@@ -81,21 +82,43 @@ class Stored(Grid):
     pass
 
 
-class Numbered:
-    """`==` looks at the number alone."""
+class Lone:
+    """A class without an `==`."""
 
-    def __init__(self, number: int, held: Any) -> None:
-        self.number, self.held = number, held
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+class Sealed(Lone):
+    """Like what is encrypted: what is dumped is never the same twice."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Numbered) and self.number == other.number
+        return isinstance(other, Sealed) and self.held == other.held
 
     __hash__ = object.__hash__
 
 
+class Stamped(Lone):
+    pass
+
+
+class Price(float):
+    pass
+
+
+NUMBERS = count()
+
+
+def numbered(each: Lone) -> list[Any]:
+    return [next(NUMBERS), each.held]
+
+
 bp.state_type("alike.stored", Stored, dump=lambda grid: grid.items, load=Stored)
-bp.state_type("alike.numbered", Numbered, dump=lambda each: [each.number, each.held], load=lambda of: Numbered(*of))
-GRID = Grid([1])
+bp.state_type("alike.lone", Lone, dump=lambda each: each.held, load=Lone)
+bp.state_type("alike.sealed", Sealed, dump=numbered, load=lambda of: Sealed(of[1]))
+bp.state_type("alike.stamped", Stamped, dump=numbered, load=lambda of: Stamped(of[1]))
+bp.state_type("alike.price", Price, dump=float, load=Price)
+GRID, STAMPED = Grid([1]), Stamped(1)
 
 
 def read(found: Box | Open) -> Box | Open:
@@ -120,7 +143,10 @@ ALIKE: list[tuple[Any, Any]] = [
     (Stored([1, NAN]), Stored([1, OTHER_NAN])),
     ({"grid": Stored([Stored([1])])}, {"grid": Stored([Stored([1])])}),
     (Stored([object, 1]), Stored([object, 1])),
-    (Numbered(1, "a"), Numbered(1, "a")),
+    (Lone([1, NAN]), Lone([1, OTHER_NAN])),
+    (Sealed("a"), Sealed("a")),
+    (STAMPED, STAMPED),
+    (Price(NAN), Price(OTHER_NAN)),
     (GRID, GRID),
 ]
 DIFFERENT: list[tuple[Any, Any]] = [
@@ -161,7 +187,11 @@ DIFFERENT: list[tuple[Any, Any]] = [
     ({"a": 1}, {"a": True}),
     (Stored([1]), Stored([1, 2])),
     (Stored([1]), Stored([True])),
-    (Numbered(1, "a"), Numbered(1, "b")),
+    (Lone("a"), Lone("b")),
+    (Lone(1), Lone(True)),
+    (Sealed("a"), Sealed("b")),
+    (Stamped("a"), Stamped("a")),
+    (Price(0.0), Price(-0.0)),
     (Grid([1]), Grid([2])),
     (Grid([1]), Grid([1, 2])),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import count
 from typing import Any
 
 import anyio
@@ -24,7 +25,20 @@ class Found:
         self.text = text
 
 
+class Sealed(Found):
+    """Like what is encrypted: what is dumped of it is never the same twice."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sealed) and self.text == other.text
+
+    __hash__ = object.__hash__
+
+
+NUMBERS = count()
 bp.state_type("redriven_payload.found", Found, dump=lambda found: found.text, load=Found)
+bp.state_type(
+    "redriven_payload.sealed", Sealed, dump=lambda each: [next(NUMBERS), each.text], load=lambda of: Sealed(of[1])
+)
 
 
 class Desk:
@@ -34,7 +48,7 @@ class Desk:
         self.ran: Counter[str] = Counter()
         self.broken = True
         self.app = bp.App("desk")
-        for agent in (self.steps, self.finds, self.pays, self.asks):
+        for agent in (self.steps, self.finds, self.seals, self.pays, self.asks):
             self.app.agent(agent.__name__, accepts=Ask, returns=Reply, retries=1)(agent)
         self.app.agent("child", accepts=Ask, returns=Reply)(self._child)
         self.app.agent("fans", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)(self.fans)
@@ -45,6 +59,9 @@ class Desk:
 
     async def finds(self, ask: Ask, ctx: bp.Context) -> Reply:
         return self._end((await ctx.step("fetch", self._found, ask.text)).text)
+
+    async def seals(self, ask: Ask, ctx: bp.Context) -> Reply:
+        return self._end((await ctx.step("fetch", self._sealed, ask.text)).text)
 
     async def pays(self, ask: Ask, ctx: bp.Context) -> Reply:
         return self._end(await ctx.effect("pay", self._act, ask.text))
@@ -65,6 +82,9 @@ class Desk:
 
     def _found(self, text: str) -> Found:
         return Found(self._act(text))
+
+    def _sealed(self, text: str) -> Sealed:
+        return Sealed(self._act(text))
 
     def _end(self, text: str) -> Reply:
         if self.broken:
@@ -94,6 +114,7 @@ async def refused(job: bp.Job[Reply], why: str) -> None:
     [
         ("steps", {"fetch": "<rian>", "count": "<<rian>rian>"}, "'count'", "<rian> <<rian>rian>"),
         ("finds", {"fetch": Found("<rian>")}, "", "<rian>"),
+        ("seals", {"fetch": Sealed("<rian>")}, "", "<rian>"),
         ("pays", {"effect:pay": "<rian>"}, "", "<rian>"),
         ("asks", {"ask": "yes"}, "", "yes"),
     ],
