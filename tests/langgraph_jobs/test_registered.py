@@ -7,14 +7,14 @@ from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
 from threading import Lock
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, ClassVar, TypedDict
 
 import numpy as np
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Send, interrupt
-from pydantic import BaseModel, Field, PrivateAttr, field_serializer
+from pydantic import BaseModel, Field, PrivateAttr, field_serializer, model_validator
 
 import batonpass as bp
 from batonpass.adapters.langgraph.serde.registered import RESTORED
@@ -28,7 +28,7 @@ from batonpass.langgraph import BatonpassSaver
 
 from ..apps.kit import checkpoints, question
 from ..apps.langgraph_app import Topic, in_order
-from ..apps.langgraph_kit import failure, only
+from ..apps.langgraph_kit import failure, only, result
 
 pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.usefixtures("log")]
 
@@ -281,6 +281,49 @@ def test_registered_objects_that_our_codec_can_not_pack_stay_in_the_form_of_olde
 def test_a_default_that_comes_back_as_it_is_validated_stays_in_the_form_of_older_releases() -> None:
     _, _, types = VALUES.seal(Scored(), "state")
     assert RESTORED not in types
+
+
+class Made(BaseModel):
+    """Counts how often it is made from its fields."""
+
+    times: ClassVar[int] = 0
+    of: Any
+
+    @model_validator(mode="after")
+    def count(self) -> Made:
+        Made.times += 1
+        return self
+
+
+class Holding(TypedDict, total=False):
+    text: str
+    held: Made
+
+
+@pytest.mark.parametrize("held", [1, Price("1/2")])
+async def test_objects_that_nobody_changes_are_compared_once(held: Any) -> None:
+    """In each superstep, validators ran again, and a long list took several times as long as it takes to write it."""
+
+    def make(state: Holding) -> Any:
+        return {"held": Made(of=held)}
+
+    def step(state: Holding) -> Any:
+        return {"text": f"{state['text']}!"}
+
+    made: list[int] = []
+    for nodes in ("abc", "abcdefghi"):
+        Made.times = 0
+        await result(lambda: in_order({"make": make, **dict.fromkeys(nodes, step)}, Holding), returns=Topic)
+        made.append(Made.times)
+    assert made[0] == made[1]
+
+
+def test_what_a_node_changed_in_place_is_compared_again() -> None:
+    value = [kept(), Row(Price("1/2"))]
+    sealed = VALUES.seal(value, "state")
+    assert VALUES.seal(value, "state", sealed) == sealed
+    value[0].price = 2.345
+    assert alike(VALUES.open(VALUES.seal(value, "state", sealed)), value)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,8 @@ def make_tip(
 ) -> Tip:
     """A checkpoint as a tip. The values of `visible` channels go to its state. Those that it can't restore are also
     sealed."""
-    state, kept, messages = _channels(checkpoint["channel_values"], values, visible)
+    known = _known(checkpoint, before) if before is not None else {}
+    state, kept, messages = _channels(checkpoint["channel_values"], values, visible, known)
     if before is not None and before.id == parent:
         unknown = _unknown(checkpoint, before)
         state |= {channel: value for channel, value in before.state.items() if channel in unknown}
@@ -157,8 +158,15 @@ def _unknown(checkpoint: Checkpoint, before: Tip) -> set[str]:
     }
 
 
+def _known(checkpoint: Checkpoint, before: Tip) -> dict[str, Sealed]:
+    """What the tip before keeps of channels that nobody has written to since."""
+    versions, earlier = checkpoint["channel_versions"], before.frame["versions"]
+    kept = before.frame["kept"].items()
+    return {channel: sealed for channel, sealed in kept if versions.get(channel) == earlier.get(channel)}
+
+
 def _channels(
-    given: Mapping[str, Any], values: Values, visible: frozenset[str]
+    given: Mapping[str, Any], values: Values, visible: frozenset[str], known: Mapping[str, Sealed]
 ) -> tuple[dict[str, Any], dict[str, Sealed], list[str]]:
     """What goes into a tip's state, what is kept sealed, and which channels the state shows as messages."""
     state: dict[str, Any] = {}
@@ -176,7 +184,7 @@ def _channels(
                 messages.append(channel)
                 continue
             state[channel] = readable(value)
-        kept[channel] = values.seal(value, f"state[{channel!r}]")
+        kept[channel] = values.seal(value, f"state[{channel!r}]", known.get(channel))
     return state, kept, messages
 
 

@@ -74,15 +74,25 @@ class Values:
         self.declared |= set(declared)
         self.serde = JsonPlusSerializer(allowed_msgpack_modules=(*self.declared, *_SECRETS))
 
-    def seal(self, value: Any, path: str) -> Sealed:
-        """The value in a form that `open` undoes. `Unserializable` if that is not possible."""
+    def seal(self, value: Any, path: str, known: Sealed | None = None) -> Sealed:
+        """The value in a form that `open` undoes. `Unserializable` if that is not possible.
+
+        `known` is what it was sealed as before. If that is what it is still, its objects are not made again to compare
+        them: that takes most of the time, and runs the user's validators.
+        """
         value = copy_containers(value)
         try:
             return ["plain", plain(value)]
         except NotPlain:
-            return self.whole(value, path)
+            return self._as_known(value, path, known) or self.whole(value, path)
         except RecursionError:
             raise refusal(path) from None
+
+    def _as_known(self, value: Any, path: str, known: Sealed | None) -> Sealed | None:
+        """The value as it was sealed before, if it is still the same. (A node may have changed it in place.)"""
+        forms = (_most, _least) if known and known[0] != "plain" else ()
+        found = (self._dump(value, path, encode) for encode in forms)
+        return next((sealed for sealed in found if known and sealed[:2] == known[:2]), None)
 
     def whole(self, value: Any, path: str) -> Sealed:
         """A value of any kind as LangGraph's serializer writes it. `Unserializable` as in `seal`.
