@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from enum import Enum
 from functools import cache
@@ -31,6 +31,7 @@ ATOMS = frozenset(
     {type(None), bool, int, float, str, bytes, dt.datetime, dt.date, dt.time, dt.timedelta, Decimal, UUID}
 )
 BASES: tuple[type[Any], ...] = (str, int, float, bytes, list, dict)
+_ITSELF: dict[type[Any], Callable[[Any], Any]] = {str: str.__str__, int: int.__int__}
 _GROUPS: frozenset[type[Any]] = frozenset({tuple, set, frozenset})
 _MESSAGES: dict[str, type[BaseMessage]] = {
     message.model_fields["type"].default: message
@@ -60,7 +61,12 @@ def plain(value: Any) -> Any:
     base = next((base for base in BASES if isinstance(value, base)), None)
     if base in (None, float) or isinstance(value, Enum) or is_registered(value):
         raise NotPlain(kind.__qualname__)
-    return plain(base(value))
+    return plain(as_base(base, value))
+
+
+def as_base(base: type[Any], value: Any) -> Any:
+    """A value of a subclass as one of its base. The class may say that its texts or numbers are others."""
+    return _ITSELF.get(base, base)(value)
 
 
 def readable(value: Any) -> Any:

@@ -24,7 +24,7 @@ from ..internals import CALL, SAFE_MSGPACK_TYPES, encoder
 from .changed import changed
 from .copying import copy_containers
 from .endless import refusal
-from .plain import ATOMS, BASES, NotPlain, items, plain
+from .plain import ATOMS, BASES, NotPlain, as_base, items, plain
 from .registered import RESTORED, is_registered, opaque, restoring
 
 Sealed = list[Any]
@@ -238,7 +238,7 @@ def _encoder(packed: Callable[[Any], bytes | None]) -> Encode:
         if data is not None:
             return ormsgpack.Ext(CALL, ormsgpack.packb((*RESTORED, data)))
         base = None if isinstance(value, Enum) else next((base for base in _FLAT if isinstance(value, base)), None)
-        return None if base is None else base(value)
+        return None if base is None else as_base(base, value)
 
     return encoder(own)
 
