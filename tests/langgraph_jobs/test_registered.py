@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from fractions import Fraction
-from threading import Lock
 from typing import Annotated, Any, ClassVar, TypedDict
 
-import numpy as np
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, StateGraph
@@ -226,63 +224,6 @@ def test_what_older_releases_can_read_is_written_as_they_do() -> None:
     assert RESTORED not in types
 
 
-class Source(BaseModel):
-    url: str
-
-
-class Report(bp.Contract, name="langgraph_registered.report"):
-    confidence: float = 0
-    sources: list[Source] = Field(default_factory=list)
-    _lock: Any = PrivateAttr(default_factory=Lock)
-
-
-class Hits(BaseModel):
-    """A class that is not registered, so that its parts are written with it."""
-
-    hits: list[Report]
-
-
-@bp.state_type("langgraph_registered.chunk")
-@dataclass
-class Chunk:
-    held: Any
-
-    def __post_init__(self) -> None:
-        self._lock = Lock()
-
-
-class Name(str):
-    pass
-
-
-class Scored(bp.Contract, name="langgraph_registered.scored"):
-    score: float = 0
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        Report(),
-        Report(sources=[Source(url="u")]),
-        Hits(hits=[Report(), Report(confidence=0.5)]),
-        Chunk(np.array([0.1, 0.2])),
-        Chunk({"in": [OrderedDict(a=1), defaultdict(list, a=[1]), Name("a")]}),
-    ],
-)
-def test_registered_objects_that_our_codec_can_not_pack_stay_in_the_form_of_older_releases(value: Any) -> None:
-    """Clients, locks and caches in them are not saved, as in those of classes that are not registered."""
-    values = Values({(__name__, "Source"), (__name__, "Hits")})
-    for each in (value, [HumanMessage("a"), value]):
-        kind, data, types = values.seal(each, "state")
-        assert (kind, data) == values.serde.dumps_typed(each)
-        assert type(values.open([kind, data, types])) is type(each)
-
-
-def test_a_default_that_comes_back_as_it_is_validated_stays_in_the_form_of_older_releases() -> None:
-    _, _, types = VALUES.seal(Scored(), "state")
-    assert RESTORED not in types
-
-
 class Made(BaseModel):
     """Counts how often it is made from its fields."""
 
@@ -335,6 +276,23 @@ def test_other_objects_that_would_come_back_changed_are_refused(value: Any, wher
     """Jobs went on with what came back, if their worker died or they asked something."""
     with pytest.raises(bp.Unserializable, match=rf"state{where} (would come back as something else|is a .*Sub)"):
         Values({(__name__, "Row"), (__name__, "Secret")}).seal(value, "state")
+
+
+@bp.state_type("langgraph_registered.open")
+class Open(Secret):
+    held: Any
+
+
+def test_a_registered_object_that_can_not_be_kept_is_refused_with_the_reason() -> None:
+    value = {"in": [Row(Price("1")), Open(price=1.234, held=OrderedDict(a=1))]}
+    why = r"state\['in'\]\[1\]\.price would .* its class is registered, .* but state\['in'\]\[1\]\.held .*OrderedDict"
+    with pytest.raises(bp.Unserializable, match=why):
+        VALUES.seal(value, "state")
+
+
+def test_one_in_a_model_that_is_not_registered_says_which_to_register() -> None:
+    with pytest.raises(bp.Unserializable, match=r"state\.of would .*: register .* those of the models around it"):
+        Values({(__name__, "Made")}).seal(Made(of=kept()), "state")
 
 
 def test_a_number_that_would_come_back_as_another_is_refused() -> None:

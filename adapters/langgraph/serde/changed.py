@@ -14,7 +14,7 @@ from ....contracts.alike import alike
 from ....contracts.builtin_types import class_of
 from ....contracts.codec import try_pack
 from .plain import ATOMS, NotPlain, items, plain
-from .registered import is_registered
+from .registered import is_registered, opaque
 
 _MISSING: Any = object()
 _BY_IDENTITY: Any = object.__eq__
@@ -31,6 +31,8 @@ def changed(value: Any, back: Any, path: str, *, whole: bool = False) -> str | N
     """
     if whole and is_registered(value) and not _kept(value, back) and try_pack(value) is not None:
         return path
+    if opaque(value) and class_of(back) is class_of(value):
+        return None  # what it holds is its own functions' business, which may put it in order, or add a time
     if isinstance(value, Send) or (_compares_all(value) and _equal(value, back)):
         return None
     fields = _fields(value)

@@ -108,10 +108,13 @@ class Values:
         where = self._changed(value, sealed, path)
         if where is None:
             return sealed
+        advice = _not_packed(value, path, where) or (
+            "register its class, and those of the models around it, with @batonpass.state_type, which keeps all fields "
+            "as they are, or keep plain values"
+        )
         raise Unserializable(
             f"{where} would come back as something else, because LangGraph's serializer makes objects anew from "
-            "their dumps: register the class with @batonpass.state_type, which keeps all fields as they are, or "
-            "keep plain values",
+            f"their dumps: {advice}",
             path=where,
         )
 
@@ -255,6 +258,18 @@ def _check_array(array: Any, path: str) -> None:
             f"{path} is an array of {array.dtype}, which could not be restored: keep lists, or an array for each field",
             path=path,
         )
+
+
+def _not_packed(value: Any, path: str, where: str) -> str:
+    """Why our codec does not keep the registered object in which a place is. Empty if there is none."""
+    if is_registered(value):
+        try:
+            pack(value, path=path)
+        except Unserializable as error:
+            return f"its class is registered, which would keep all fields as they are, but {error}"
+        return ""
+    inner = [(path + at, part) for at, part in _parts(value, _written(value)) if where.startswith(path + at)]
+    return next(filter(None, (_not_packed(part, at, where) for at, part in inner)), "")
 
 
 def _parts(value: Any, attributes: Collection[str]) -> list[tuple[str, Any]]:
