@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
+from enum import StrEnum
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.documents import Document
+from langchain_core.messages import HumanMessage, ToolMessage
 from pydantic import BaseModel, Field, PrivateAttr
 
 import batonpass as bp
@@ -95,3 +97,27 @@ def test_what_a_class_makes_of_its_own_objects_is_not_compared() -> None:
     """BatonpassSaver keeps them, too."""
     [tags] = VALUES.open(VALUES.seal([Tags(["b", "a"])], "state"))
     assert tags == Tags(["a", "b"])
+
+
+@dataclass
+class Talk:
+    messages: list[Any]
+
+
+class Status(StrEnum):
+    OPEN = "open"
+
+
+bp.state_type("langgraph_registered.status", Status)
+
+
+def test_messages_in_objects_come_back_as_they_do_elsewhere() -> None:
+    """Those of retrievers hold documents, which LangGraph's serializer makes dicts of."""
+    found = ToolMessage("found", tool_call_id="1", artifact=[Document(page_content="rain")])
+    back = Values({(__name__, "Talk")}).open(Values({(__name__, "Talk")}).seal(Talk([found]), "state"))
+    assert [type(each) for each in back.messages] == [ToolMessage]
+    assert back.messages[0].artifact[0]["page_content"] == "rain"
+
+
+def test_registered_members_of_enums_may_be_keys_beside_objects() -> None:
+    assert VALUES.open(VALUES.seal({Status.OPEN: Source(url="u")}, "state")) == {"open": Source(url="u")}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 from typing import Any
 
+from langchain_core.messages import BaseMessage
 from langgraph.types import Send
 from pydantic import BaseModel
 
@@ -23,16 +24,17 @@ _BY_IDENTITY: Any = object.__eq__
 def changed(value: Any, back: Any, path: str, *, whole: bool = False) -> str | None:
     """Where the value that came back differs, if it does.
 
-    The arguments of a `Send` are the input of a node, and are not compared.
+    The arguments of a `Send` are the input of a node, and are not compared. Nor are LangChain's messages, wherever they
+    are: LangGraph restores them, but makes dicts of models in their artifacts, such as a retriever's documents.
 
     What a model itself keeps out of its dump, private attributes and excluded fields, is not compared: often that is a
     cache, a lock or a connection. Nor are the kinds of built-in containers, which come back as their bases. With
-    `whole`, they are in what our codec can keep whole: objects of registered classes.
+    `whole`, all of that is in what our codec can keep whole: objects of registered classes.
     """
     if whole and is_registered(value) and not _kept(value, back) and try_pack(value) is not None:
         return path
-    if opaque(value) and class_of(back) is class_of(value):
-        return None  # what it holds is its own functions' business, which may put it in order, or add a time
+    if class_of(back) is class_of(value) and (opaque(value) or _is_message(value)):
+        return None  # the functions of its class may put what it holds in order, or add a time
     if isinstance(value, Send) or (_compares_all(value) and _equal(value, back)):
         return None
     fields = _fields(value)
@@ -52,10 +54,17 @@ def changed(value: Any, back: Any, path: str, *, whole: bool = False) -> str | N
 
 def _kept(value: Any, back: Any) -> bool:
     """Whether all that an object holds came back, apart from its defaults, which may have been validated."""
-    if isinstance(value, BaseModel) and class_of(back) is class_of(value):
-        names = class_of(value).model_fields
-        back = back.model_copy(update={name: value.__dict__[name] for name in names if _is_unvalidated(value, name)})
-    return alike(value, back)
+    if alike(value, back):
+        return True
+    if not isinstance(value, BaseModel) or class_of(back) is not class_of(value):
+        return False
+    names = class_of(value).model_fields
+    defaults = {name: value.__dict__[name] for name in names if _is_unvalidated(value, name)}
+    return bool(defaults) and alike(value, back.model_copy(update=defaults))
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, BaseMessage) and class_of(value).__module__.startswith("langchain_core.")
 
 
 def _compares_all(value: Any) -> bool:
