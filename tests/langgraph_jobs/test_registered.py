@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, TypedDict
 
@@ -216,6 +217,23 @@ def test_registered_objects_stay_as_they_are(value: Any) -> None:
     around = {"in": [value, [value, Send("look", {"price": value})]], "row": Row(value)}
     assert alike(VALUES.open(unpack(pack(VALUES.seal(around, "state")))), around)
     assert alike(VALUES.open(unpack(pack(VALUES.seal(value, "state")))), value)
+
+
+@bp.state_type("langgraph_registered.size")
+class Size(Enum):
+    """Members whose values LangGraph's serializer makes lists of."""
+
+    A4 = (210, 297)
+
+
+@pytest.mark.parametrize("value", [Size.A4, [Size.A4]])
+def test_registered_members_of_enums_stay_as_they_are(value: Any) -> None:
+    assert VALUES.open(VALUES.seal(value, "state")) == value
+
+
+def test_registered_objects_that_are_only_sent_stay_as_they_are() -> None:
+    [back] = VALUES.open(VALUES.seal([Send("look", {"in": kept()})], "state"))
+    assert alike(back.arg, {"in": kept()})
 
 
 def test_what_older_releases_can_read_is_written_as_they_do() -> None:

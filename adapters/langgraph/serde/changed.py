@@ -35,6 +35,8 @@ def changed(value: Any, back: Any, path: str, *, whole: bool = False) -> str | N
         return path
     if class_of(back) is class_of(value) and (opaque(value) or _is_message(value)):
         return None  # the functions of its class may put what it holds in order, or add a time
+    if whole and isinstance(value, Send):
+        return changed(value.arg, back.arg, f"{path}.arg", whole=True)
     if isinstance(value, Send) or (_compares_all(value) and _equal(value, back)):
         return None
     fields = _fields(value)

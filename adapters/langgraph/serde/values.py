@@ -185,7 +185,7 @@ class Values:
         model as their state are given one with messages, which come back as their base class.
         """
         kind, data, types = sealed
-        if not types or isinstance(value, Enum) or path.startswith(_INPUTS):
+        if not types or (isinstance(value, Enum) and not whole) or path.startswith(_INPUTS):
             return None
         try:
             return changed(value, self.load(kind, data, types), path, whole=whole)
