@@ -280,7 +280,7 @@ async def test_objects_that_nobody_changes_are_compared_once(held: Any) -> None:
 
 
 def test_what_a_node_changed_in_place_is_compared_again() -> None:
-    value = [kept(), Row(Price("1/2"))]
+    value: list[Any] = [kept(), Row(Price("1/2"))]
     sealed = VALUES.seal(value, "state")
     assert VALUES.seal(value, "state", sealed) == sealed
     value[0].price = 2.345
