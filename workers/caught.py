@@ -113,13 +113,14 @@ class Told:
         """Look at one error, among the tasks that were seen before: that takes no time."""
         if self._over or raised not in watch.errors:
             return
-        if not _is_over(raised, watch.seen):
-            if times < _TURNS:
-                watch.loop.call_soon(self._glance, watch, raised, times + 1)
-        elif raised.is_out_of_sight:  # it was given to a task that was not seen, perhaps
-            self._look_again(watch)
-        else:
+        over = _is_over(raised, watch.seen)
+        if over and not raised.is_out_of_sight:
             watch.errors.discard(raised)
+            return
+        if over:  # it was given to a task that was not seen, perhaps
+            self._look_again(watch)
+        if times < _TURNS:
+            watch.loop.call_soon(self._glance, watch, raised, times + 1)
 
     def _look_again(self, watch: _Watch) -> None:
         """Look at all tasks, now or as soon as may be."""

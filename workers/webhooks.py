@@ -250,6 +250,8 @@ class Courier:
             look, failures = self._seen.get(webhook.name, (0, webhook.failures))
             # What an earlier look has found may be older than the failure that was noted last.
             if look > since and failures <= 1 < webhook.failures:
+                if not failures:  # it was added anew, or another courier's event was accepted
+                    self._failing.discard(webhook.name)
                 return replace(webhook, failures=failures)
             if anyio.current_time() >= sign:
                 await self._until_done(webhook, events.keep)

@@ -19,6 +19,7 @@ from batonpass.contracts.errors import (
     BatonpassError,
     Conflict,
     ContractViolation,
+    MissingExtra,
     NotFound,
     Refused,
     Unavailable,
@@ -34,6 +35,7 @@ from batonpass.coordinator.refusals import Denied, Elsewhere
 _log = logging.getLogger("batonpass.service")
 _STATUS: Mapping[type[BatonpassError], int] = {
     MissingKey: 500,
+    MissingExtra: 500,
     Denied: 500,
     Elsewhere: 503,
     Closed: 503,

@@ -72,7 +72,7 @@ def add(
 
 def listed(*, unfinished: bool = False) -> Call[list[GroupRow]]:
     """All webhooks as stored. Each is opened by `read` alone, so that a damaged one does not affect the others."""
-    rows: list[GroupRow] = yield ListGroups(unfinished)
+    rows: list[GroupRow] = yield ListGroups(WEBHOOK if unfinished else "")
     return [row for row in rows if row.name.startswith(WEBHOOK) and row.about]
 
 

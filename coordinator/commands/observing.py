@@ -122,9 +122,10 @@ class AckEvents(Command[bool]):
 
 @dataclass(frozen=True, slots=True)
 class ListGroups(Command[list[GroupRow]]):
-    """All groups, by name. `unfinished`: also count the events that are taken but not done."""
+    """All groups, by name. Of those whose names begin with `unfinished`, also count the events that are taken but not
+    done, which takes longer the more there are. ("": of none.)"""
 
-    unfinished: bool = False
+    unfinished: str = ""
 
 
 @dataclass(frozen=True, slots=True)

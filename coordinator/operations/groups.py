@@ -95,10 +95,14 @@ def listed(records: Records, command: ListGroups) -> list[GroupRow]:
             records.count_events(row.front),
             len(row.batches),
             row.about,
-            sum(records.count_events(first, last) for first, last, _ in row.batches.values() if command.unfinished),
+            _unfinished(records, row) if command.unfinished and row.name.startswith(command.unfinished) else 0,
         )
         for row in records.groups()
     ]
+
+
+def _unfinished(records: Records, row: ConsumerGroup) -> int:
+    return sum(records.count_events(first, last) for first, last, _ in row.batches.values())
 
 
 def delete(records: Records, command: DeleteGroup) -> None:

@@ -208,7 +208,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.JoinGroup: ("join_group", observing.join_args, _nothing),
     c.TakeEvents: ("take_events", observing.take_args, observing.take_answer),
     c.AckEvents: ("ack_events", observing.ack_args, lambda _, r: bool(r[0])),
-    c.ListGroups: ("list_groups", lambda m: [int(m.unfinished)], observing.list_answer),
+    c.ListGroups: ("list_groups", lambda m: [m.unfinished], observing.list_answer),
     c.DeleteGroup: ("delete_group", observing.delete_args, _nothing),
     c.TrimEvents: ("trim_events", lambda m: [m.keep, m.limit], lambda _, r: r[0]),
     c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: jobs.job_row(r[0])),

@@ -26,7 +26,7 @@ from ..spans import call_span
 from ..threads import in_thread, place
 from .asking import terms_of
 from .base import BaseContext
-from .counted import Later, Together
+from .counted import Later
 from .effects import Act, Ask, Commit, Found, Perform, Record, TakeBack, Unsure
 from .steps import Recorded, check_function, refuse_async
 
@@ -84,9 +84,7 @@ class SyncContext(BaseContext):
     ) -> list[Any]:
         """Run other agents in parallel and return their results: see `Context.fan_out`."""
 
-        def act(asked: Command[Any] | Later | Together) -> Any:
-            if isinstance(asked, Together):
-                return time.sleep(asked.seconds)
+        def act(asked: Command[Any] | Later) -> Any:
             return self._let_others() if isinstance(asked, Later) else self._session.write(asked)
 
         given, told = self._several(handoffs), self._steps.losses.told(place())
@@ -253,9 +251,7 @@ class Context(BaseContext):
         results, and the others are made again.
         """
 
-        async def act(asked: Command[Any] | Later | Together) -> Any:
-            if isinstance(asked, Together):
-                return None  # tasks have made theirs: see below
+        async def act(asked: Command[Any] | Later) -> Any:
             return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
 
         given, told = self._several(handoffs), self._steps.losses.told(place())

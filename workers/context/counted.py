@@ -45,13 +45,6 @@ class Later:
     seconds = 0.02
 
 
-class Together:
-    """Let other threads make the calls that they make at once with this one. They wait for their turn, and are not told
-    of anything before. When a pool's next thread starts is up to the machine."""
-
-    seconds = 0.1
-
-
 def counted(
     steps: Steps,
     name: str,
@@ -70,7 +63,8 @@ def counted(
     older = cache(lambda: older_digests(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False
     # Less than the attempt's timeout, which would be retried, and not say what is wrong.
-    patience = min(OWN_PATIENCE if _is_alone(session) else PATIENCE, steps.timeout / 2)
+    alone = session.home == place() and not session.journal.get(_APART)
+    patience = min(OWN_PATIENCE if alone else PATIENCE, steps.timeout / 2)
     while True:
         steps.check()
         left = _left(steps, earlier)
@@ -97,16 +91,6 @@ def counted(
 def apart(session: LeaseSession) -> dict[str, Any]:
     """What to record before a new call, if it is the first one outside of the agent's own task."""
     return {} if session.home == place() or session.journal.get(_APART) else {_APART: True}
-
-
-def at_once(steps: Steps, session: LeaseSession) -> Generator[Together]:
-    """What comes before the first one of several calls at once is told of a loss, if there may be others."""
-    if not steps.losses.told(place()) and not _is_alone(session):
-        yield Together()
-
-
-def _is_alone(session: LeaseSession) -> bool:
-    return session.home == place() and not session.journal.get(_APART)
 
 
 def _repeated(

@@ -19,9 +19,8 @@ from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
 from ..journal import packed
 from ..session import LeaseSession
-from ..threads import beside
 from .asking import unanswered
-from .counted import Later, Together, apart, at_once, counted
+from .counted import Later, apart, counted
 from .steps import SINCE, Pause, Steps
 
 _PREFIX = "fan/"
@@ -34,7 +33,7 @@ _DUE = 2
 _LARGE = "large/"
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
 _ROUNDS = 100
-Joining: TypeAlias = Generator[Command[Any] | Later | Together, Any, list[Any]]
+Joining: TypeAlias = Generator[Command[Any] | Later, Any, list[Any]]
 
 
 class Spawning(Pause):
@@ -95,8 +94,7 @@ def joining(
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
     if len(done) < wanted.need:
-        yield from at_once(steps, session)
-        steps.losses.note(full, key, steps.ahead([*earlier, *unanswered(session)]), beside(session.home))
+        steps.losses.note(full, key, steps.ahead([*earlier, *unanswered(session)]), session.home)
     if fans[1:]:
         yield from _count_earlier(session, steps.since - steps.made)
     results = _results(session, book, wanted, ended, fans[-1], key)

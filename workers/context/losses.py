@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 
-from ..threads import Place
+from ..threads import Place, beside, place
 
 
 class Losses:
@@ -15,16 +15,19 @@ class Losses:
         # By key, with the record that has a redrive make them again ("": it does so without one).
         self.again: dict[str, str] = {}
         self._noted: dict[str, tuple[str, set[str]]] = {}
-        self._beside: dict[str, Container[Place]] = {}
+        self._who: dict[str, Place] = {}  # was told of each
+        self._others: Container[Place] = ()  # that were there when the first one was told
 
     def told(self, here: Place) -> frozenset[str]:
-        """Those that the agent's code here was told of."""
-        return frozenset(full for full in list(self._noted) if here not in self._beside[full])
+        """Those that the agent's code here was told of: it was given one, or is the agent's own, or has begun since."""
+        return frozenset(full for full in list(self._noted) if here == self._who[full] or here not in self._others)
 
-    def note(self, full: str, record: str, ahead: Collection[str], beside: Container[Place]) -> None:
-        """A fan-out lost children. `ahead` is what is recorded, and this run has not called yet. The tasks `beside` the
-        one that is told were made before."""
-        self._beside[full] = beside
+    def note(self, full: str, record: str, ahead: Collection[str], home: Place | None) -> None:
+        """A fan-out lost children, as the code that calls this is told. `ahead` is what is recorded, and this run has
+        not called yet. The agent's own code is at `home`."""
+        if not self._noted:
+            self._others = beside(home)
+        self._who[full] = place()
         self._noted[full] = record, set(ahead)
         if not ahead:
             self.again[full] = record
@@ -43,3 +46,4 @@ class Losses:
         """Something else is called."""
         self._noted.clear()
         self.again.clear()
+        self._others = ()

@@ -1,6 +1,6 @@
 -- The groups of consumers.
 -- KEYS prefix
--- ARGV 1 to also count the events that are taken but not done
+-- ARGV how the names of those begin of which the events are also counted that are taken but not done ('': none)
 -- Returns {'+', {name, events that nobody has taken, batches that are taken, its maker's own, events that are taken but
 --      not done} ...}
 --@ uses events groups
@@ -21,7 +21,8 @@ for i = 1, #groups, 2 do
   local group = redis.call('HMGET', group_key, 'passed', 'about')
   if group[1] then  -- the server may have evicted it
     local lag, taken = all - math.max(tonumber(group[1]), count), redis.call('HLEN', group_key) - 3
-    found[#found + 1] = { groups[i + 1], lag, taken, group[2], ARGV[1] == '1' and unfinished(groups[i]) or 0 }
+    local wanted = ARGV[1] ~= '' and string.sub(groups[i + 1], 1, #ARGV[1]) == ARGV[1]
+    found[#found + 1] = { groups[i + 1], lag, taken, group[2], wanted and unfinished(groups[i]) or 0 }
   end
 end
 return found
