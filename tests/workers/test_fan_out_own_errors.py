@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -129,8 +131,44 @@ async def test_one_that_had_made_more_of_their_results(then: str, store_url: str
         assert (await job.result(timeout=LONG)).text == ("yes" if then == "asks" else "['0'], 0")
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["", "busy"])
-async def test_fan_outs_at_once_that_all_lost_children(busy: bool, store_url: str) -> None:
+async def test_fan_outs_at_once_in_threads(store_url: str) -> None:
+    """Some are told of their loss before the pool has started others."""
+    broken = True
+    app = bp.App("order")
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask) -> Reply:
+        if broken:
+            raise ValueError("broken")
+        return Reply(text=str(ask.number))
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
+    def parent(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        def call(number: int) -> Any:
+            if number:
+                told.wait(1)
+            [found] = ctx.fan_out([bp.Handoff("child", Ask(number=number))], failures="collect")
+            told.set()
+            return found
+
+        told = threading.Event()
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(call, range(2)))
+        if any(isinstance(each, bp.ChildFailed) for each in found):
+            raise RuntimeError("no luck")
+        return Reply(text=" ".join(each.text for each in found))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="no luck"):
+            await job.result(timeout=LONG)
+        broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1"
+
+
+@pytest.mark.parametrize("how", ["", "busy", "the last one first", "a step before each", "a step beside"])
+async def test_fan_outs_at_once_that_all_lost_children(how: str, store_url: str) -> None:
     """Only the last one's went on, and then it failed for ever."""
     runs, broken = Counter[int](), True
     app = bp.App("order")
@@ -147,11 +185,19 @@ async def test_fan_outs_at_once_that_all_lost_children(busy: bool, store_url: st
     @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
     async def parent(ask: Ask, ctx: bp.Context) -> Reply:
         async def call(number: int) -> list[Any]:
-            if busy:
-                await asyncio.sleep(number / 20)
+            if how:
+                await asyncio.sleep((2 - number if how == "the last one first" else number) / 20)
+            if how == "a step before each":
+                await ctx.step(f"step {number}", int)
             return await ctx.fan_out(made[number], failures="collect")
 
-        pairs = await asyncio.gather(*map(call, range(3)))
+        async def beside() -> list[Any]:
+            if how == "a step beside":
+                await asyncio.sleep(0.2)
+                await ctx.step("beside", int)
+            return []
+
+        *pairs, _ = await asyncio.gather(*map(call, range(3)), beside())
         if any(isinstance(each, bp.ChildFailed) for pair in pairs for each in pair):
             raise RuntimeError("no luck")
         return Reply(text=" ".join(each.text for pair in pairs for each in pair))

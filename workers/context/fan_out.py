@@ -127,7 +127,7 @@ def _also(steps: Steps, session: LeaseSession, full: str, ahead: set[str]) -> di
     """
     fans = {key.removeprefix(_PREFIX): made[1:] for key, made in session.journal.items() if key.startswith(_PREFIX)}
     records: dict[str, Any] = {
-        _AGAIN + each: _DUE for each in fans.keys() - steps.made if _is_again(session, each, fans[each])
+        _AGAIN + each: _DUE for each in fans.keys() - {full} if _is_again(session, each, fans[each])
     }
     if session.journal.get(_AGAIN + full):
         records[_AGAIN + full] = None

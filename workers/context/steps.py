@@ -23,6 +23,7 @@ from ...coordinator.snapshots import from_ms
 from ..caught import Told
 from ..doubt import settled
 from ..parts import is_anothers
+from ..threads import place
 from .arguments import digest_of, same
 from .losses import Losses
 
@@ -170,8 +171,9 @@ class Steps:
             )
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each call its own key=")
-        self.losses.clear()
         full = self._full(_unmistakable(name) if users else name, key)
+        if self.losses:
+            self.losses.call(full, self.losses.told(place()))
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)
         # The result that a person gave is of any arguments, but it is one call's.
