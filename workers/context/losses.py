@@ -23,8 +23,8 @@ class Losses:
         return bool(self._noted)
 
     def told(self, here: Place) -> frozenset[str]:
-        """Those that the agent's code here was told of: it was given one, or is the agent's own, or has begun since. (Of
-        a thread that is not known: a pool may start it late.)"""
+        """Those that the agent's code here was told of: it was given one, or is the agent's own, or has begun since.
+        (Of a thread that is not known: a pool may start it late.)"""
         told = here == self._home or (not isinstance(here, int) and here not in self._others)
         return frozenset(full for full in list(self._noted) if told or here == self._who[full])
 
