@@ -23,8 +23,8 @@ from .threads import Place, is_alongside, place
 # Errors of which it is not known whether they were caught, before that is looked at: at twice as many the next time.
 _MANY = 8
 # In how many of the loop's next turns it is looked whether an error is still handled; after so many seconds then, at
-# first and at most; how often in all; and which part of the time that may take, if there are many tasks.
-_TURNS, _SOON, _LATER, _LOOKS, _PART = 20, 0.001, 1.0, 40, 0.1
+# first and at most; how often in all; and which part of the time that may take, if there are more than a few tasks.
+_TURNS, _SOON, _LATER, _LOOKS, _PART, _FEW = 20, 0.001, 1.0, 40, 0.1, 100
 _log = logging.getLogger("batonpass.worker")
 
 
@@ -139,7 +139,7 @@ class Told:
         held = watch.see()
         watch.errors = {each for each in list(watch.errors) if not _is_over(each, held)}
         took = time.thread_time() - began
-        rest = took / _PART if took > _SOON else 0
+        rest = took / _PART if len(watch.tasks) > _FEW else 0
         watch.rests = watch.loop.time() + rest
         if watch.errors and watch.times < _LOOKS:
             pause = max(rest, min(_SOON * 1.5**watch.times, _LATER))

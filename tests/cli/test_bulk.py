@@ -152,5 +152,10 @@ def test_redrive_all_skips_what_is_gone_since_it_was_listed(run: CommandLine, mo
         return choose(*asked)
 
     monkeypatch.setattr(dead, "chosen", and_others_act)
-    assert run("redrive", "--all", "--json").json == {"redriven": [first, last], "left": {}, "waits": {}}
+    assert run("redrive", "--all", "--json").json == {
+        "redriven": [first, last],
+        "left": {},
+        "not_asked_for": {},
+        "waits": {},
+    }
     assert run("dead-letters", "--json").json == []
