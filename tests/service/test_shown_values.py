@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import computed_field
 
 import batonpass as bp
+from batonpass.cli.jobs import values_of
 from batonpass.contracts.codec import pack
 
 from ..cli.commandline import CommandLine
@@ -55,6 +57,25 @@ async def test_objects_are_shown_alike_everywhere(
     assert [each["question"] for each in told] == [shown] * 8
     assert "'type_name'" not in cli("show", job.id).out
     assert cli("show", saved.id, "--json").json["state"] == {"order": SHOWN["order"]}
+
+
+class Split(bp.Contract, name="shown.split"):
+    """Has a field that some values have no answer for."""
+
+    total: int
+    people: int
+
+    @computed_field
+    def each(self) -> int:
+        """What each pays."""
+        if self.total % self.people:
+            raise ValueError("it does not come out even")
+        return self.total // self.people
+
+
+def test_what_a_computed_field_refuses_is_shown_without_it() -> None:
+    assert values_of(Split(total=4, people=2)) == {"total": 4, "people": 2, "each": 2}
+    assert values_of(Split(total=4, people=3)) == {"total": 4, "people": 3}
 
 
 VALUES = {"order": ORDER, "prices": [PRICE, "{free"], "named": {1: "a", "1": "b", b"k": 2}}
