@@ -361,11 +361,8 @@ def values_of(contract: Any) -> dict[str, Any] | None:
         return None
     if isinstance(contract, State):  # objects in it are shown as in states and streams, which pydantic does not know
         return contract.as_dict()
-    if not hasattr(contract, "model_dump"):
-        return dict(contract)
-    shown: dict[str, Any]
     try:
-        shown = contract.model_dump(mode="json")
+        shown: dict[str, Any] = contract.model_dump(mode="json") if hasattr(contract, "model_dump") else dict(contract)
     except ValueError:  # of a computed field, say
         shown = dict(iter(contract))
     return shown
