@@ -15,8 +15,8 @@ import pytest
 
 import batonpass as bp
 from batonpass.examples.incident_desk import demo, pausing, proof, staff
+from batonpass.examples.incident_desk.pausing import is_locked
 from batonpass.examples.incident_desk.story import HELD
-from tests.harness.files import is_locked
 
 RUN = [
     sys.executable,

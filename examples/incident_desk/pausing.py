@@ -21,18 +21,20 @@ def pause(pid: int, url: str) -> None:
     """Stop a worker process (SIGSTOP) of the store with that URL."""
     os.kill(pid, signal.SIGSTOP)
     for _ in range(_TRIES):  # in the end it is somebody else who holds the lock
-        if not url.startswith(_PREFIX) or not _is_locked(Path(url.removeprefix(_PREFIX))):
+        if not url.startswith(_PREFIX) or not is_locked(Path(url.removeprefix(_PREFIX)), _PATIENCE):
             return
         os.kill(pid, signal.SIGCONT)
         time.sleep(_TURN)
         os.kill(pid, signal.SIGSTOP)
 
 
-def _is_locked(path: Path) -> bool:
-    with closing(sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)) as db:
+def is_locked(path: Path, patience: float = 0) -> bool:
+    """Whether somebody holds the write lock of a file that exists, and keeps it for `patience` seconds."""
+    there = f"{path.absolute().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(there, uri=True, timeout=patience, isolation_level=None)) as db:
         try:
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError:
             return True
         db.execute("ROLLBACK")
-        return False
+    return False

@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any
 
 import batonpass as bp
+from batonpass.examples.incident_desk.pausing import is_locked
 from tests.apps.evidence import gate
-from tests.harness.files import is_locked
 
 LEASE = 1.0
 DEADLINE = 90.0

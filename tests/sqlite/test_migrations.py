@@ -15,8 +15,8 @@ import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.sqlite.schema import FOLDER, bring_up_to_date, migrations
 from batonpass.coordinator.sqlite.store import SqliteStore
+from batonpass.examples.incident_desk.pausing import is_locked
 from tests.harness.bench import new_job
-from tests.harness.files import is_locked
 from tests.harness.waiting import wait_until
 from tests.sqlite.beside import finished, other, run, said, sound
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from tests.harness.files import is_locked
+from batonpass.examples.incident_desk.pausing import is_locked
 from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 from tests.kills.harness import Zygote
