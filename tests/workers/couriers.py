@@ -16,10 +16,11 @@ QUICK = (0.01,) * 4
 @asynccontextmanager
 async def delivering(
     coordinator: bp.Coordinator, timeout: float = 5.0, pauses: Sequence[float] = QUICK
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Courier]:
+    courier = Courier(coordinator, pauses=pauses, timeout=timeout)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Courier(coordinator, pauses=pauses, timeout=timeout).run)
-        yield
+        tasks.start_soon(courier.run)
+        yield courier
         tasks.cancel_scope.cancel()
 
 

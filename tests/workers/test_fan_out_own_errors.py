@@ -145,13 +145,14 @@ async def test_fan_outs_at_once_in_threads(store_url: str) -> None:
     @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
     def parent(ask: Ask, ctx: bp.SyncContext) -> Reply:
         def call(number: int) -> Any:
+            both.wait(30)  # or the pool gives both to one thread
             if number:
                 told.wait(1)
             [found] = ctx.fan_out([bp.Handoff("child", Ask(number=number))], failures="collect")
             told.set()
             return found
 
-        told = threading.Event()
+        both, told = threading.Barrier(2), threading.Event()
         with ThreadPoolExecutor(2) as pool:
             found = list(pool.map(call, range(2)))
         if any(isinstance(each, bp.ChildFailed) for each in found):
@@ -197,7 +198,11 @@ async def test_fan_outs_at_once_that_all_lost_children(how: str, store_url: str)
                 await ctx.step("beside", int)
             return []
 
-        *pairs, _ = await asyncio.gather(*map(call, range(3)), beside())
+        calls = [asyncio.create_task(each) for each in (*map(call, range(3)), beside())]
+        everything = asyncio.gather(*calls)
+        if how == "the last one first":  # the run ends with what the first one raises
+            await calls[0]
+        *pairs, _ = await everything
         if any(isinstance(each, bp.ChildFailed) for pair in pairs for each in pair):
             raise RuntimeError("no luck")
         return Reply(text=" ".join(each.text for pair in pairs for each in pair))

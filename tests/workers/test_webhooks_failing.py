@@ -43,14 +43,15 @@ async def test_one_between_two_attempts_is_resumed(
     """It sends at once: the receiver is back, and the next attempt may be hours away. Until then it counts as failing,
     and nothing else cuts the wait short."""
     monkeypatch.setattr("batonpass.workers.webhooks._LOOK", 0.01)
-    async with bp.connect(store_url) as coordinator, delivering(coordinator, pauses=(0.01, 0.01, 60)):
+    async with bp.connect(store_url) as coordinator, delivering(coordinator, pauses=(0.01, 0.01, 60)) as courier:
         receiver.secret = await coordinator.webhook("w", receiver.url, plain_http=True)
         receiver.answers = [500, 503, 502]
         await save(coordinator, "a")
         with anyio.fail_after(20):
             while (await coordinator.webhooks())[0].failures < 3:
                 await anyio.sleep(0.01)
-        await anyio.sleep(0.2)
+        looks = courier._looks
+        await until(lambda: courier._looks > looks + 5)
         assert len(receiver.asked) == 3
         receiver.answers = [HANG]
         await coordinator.resume_webhook("w")
