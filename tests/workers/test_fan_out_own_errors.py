@@ -9,6 +9,7 @@ from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import anyio
 import pytest
 
 import batonpass as bp
@@ -26,6 +27,7 @@ class Collector:
     def __init__(self, then: str) -> None:
         self.broken, self.ran = True, Counter[str]()
         self.then = then
+        self.coordinator: bp.Coordinator | None = None
         self.app = bp.App("order")
         self.app.agent("child", accepts=Ask, returns=Reply, retries=1)(self._child)
         self.app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)(self._parent)
@@ -33,6 +35,9 @@ class Collector:
     async def _child(self, ask: Ask) -> Reply:
         self.ran[str(ask.number)] += 1
         if ask.number and self.broken:
+            with anyio.fail_after(LONG):  # or the first one may be canceled
+                while self.coordinator and not await self.coordinator.jobs(state="completed"):
+                    await anyio.sleep(0.005)
             raise ValueError("broken")
         return Reply(text=str(ask.number))
 
@@ -59,6 +64,7 @@ async def test_one_that_failed_over_its_children_without_saying_so(then: str, al
     """It had recorded nothing since. It was only told of the same failures again, whatever was redriven."""
     desk = Collector(then)
     async with serving(desk.app, store_url) as coordinator:
+        desk.coordinator = coordinator
         job = await coordinator.submit("a", Ask(), returns=Reply)
         with pytest.raises(bp.JobFailed, match="no luck") as failed:
             await job.result(timeout=LONG)
