@@ -180,7 +180,7 @@ class Courier:
                 webhook = await self._failed(webhook, failure)
                 if webhook.paused:
                     return webhook
-                webhook = await self._waited(webhook, events)
+                await self._wait(webhook, events)
                 continue
             if webhook.failures:
                 webhook = await self._recovered(webhook)
@@ -241,23 +241,22 @@ class Courier:
         if not 200 <= status < 300:
             raise Failure(f"it answered {status}", final=status == _GONE)
 
-    async def _waited(self, webhook: Webhook, events: Consumer) -> Webhook:
-        """Wait until the next attempt, and keep the event's lease. Ends early if the webhook is resumed."""
+    async def _wait(self, webhook: Webhook, events: Consumer) -> None:
+        """Wait until the next attempt, and keep the event's lease. Ends early if the webhook is resumed, or if another
+        courier's event shows that the receiver may be back."""
         since, now = self._looks, anyio.current_time()
         end, sign = now + self._pauses[webhook.failures - 1], now + _SIGN
         while (now := anyio.current_time()) < end:
             await anyio.sleep(min(end - now, _LOOK))
             look, failures = self._seen.get(webhook.name, (0, webhook.failures))
-            # What an earlier look has found may be older than the failure that was noted last.
+            # What an earlier look has found may be older than the failure that was noted last. The attempts count on,
+            # whatever was stored: else an event that is always refused could be tried for ever.
             if look > since and failures <= 1 < webhook.failures:
-                if not failures:  # it was added anew, or another courier's event was accepted
-                    self._failing.discard(webhook.name)
-                return replace(webhook, failures=failures)
+                return
             if anyio.current_time() >= sign:
                 await self._until_done(webhook, events.keep)
                 sign = anyio.current_time() + _SIGN
         await self._until_done(webhook, events.keep)
-        return webhook
 
     async def _note(self, webhook: Webhook) -> None:
         await self._until_done(webhook, lambda: adrive(self._coordinator.store, webhooks.note(webhook)))

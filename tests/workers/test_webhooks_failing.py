@@ -43,7 +43,7 @@ async def test_one_between_two_attempts_is_resumed(
     """It sends at once: the receiver is back, and the next attempt may be hours away. Until then it counts as failing,
     and nothing else cuts the wait short."""
     monkeypatch.setattr("batonpass.workers.webhooks._LOOK", 0.01)
-    async with bp.connect(store_url) as coordinator, delivering(coordinator, pauses=(0.01, 0.01, 60)) as courier:
+    async with bp.connect(store_url) as coordinator, delivering(coordinator, pauses=(0.01, 0.01, 60, 0.01)) as courier:
         receiver.secret = await coordinator.webhook("w", receiver.url, plain_http=True)
         receiver.answers = [500, 503, 502]
         await save(coordinator, "a")
@@ -62,3 +62,23 @@ async def test_one_between_two_attempts_is_resumed(
         await until(lambda: len(receiver.accepted) == 1)
         await all_done(coordinator)
         assert [(each.failures, each.error) for each in await coordinator.webhooks()] == [(0, "")]
+
+
+async def test_attempts_count_on_after_a_resume(
+    store_url: str, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the receiver is not back. Another courier's first failure looks like a resume, and must not make the attempts
+    endless."""
+    monkeypatch.setattr("batonpass.workers.webhooks._LOOK", 0.01)
+    async with bp.connect(store_url) as coordinator, delivering(coordinator, pauses=(0.01, 0.01, 60)):
+        receiver.secret = await coordinator.webhook("w", receiver.url, plain_http=True)
+        receiver.answers = [500] * 5
+        await save(coordinator, "a")
+        with anyio.fail_after(20):
+            while (await coordinator.webhooks())[0].failures < 3:
+                await anyio.sleep(0.01)
+        await coordinator.resume_webhook("w")
+        with anyio.fail_after(20):
+            while (await coordinator.webhooks())[0].state != "paused":
+                await anyio.sleep(0.01)
+        assert len(receiver.asked) == 4
