@@ -43,7 +43,8 @@ def _held_back(
     the parents that have to wait for a child.
 
     A parent that is redriven has its children go on, those that were canceled, too, unless it had gone on without them.
-    One that has ended otherwise, or is gone, asks for none. But if an effect of a child may have happened, its parents
+    One that has ended otherwise, or is gone, asks for none. One that has not ended asks for those that it still waits
+    for. But if an effect of a child may have happened, its parents
     would only fail again until that is settled, if they can't do without it.
     """
     parents = _parents(coordinator, letters)
@@ -54,10 +55,11 @@ def _held_back(
     waits: dict[str, str] = {}
     for info in letters:
         above = _above(info, parents)
-        useful = asking.issuperset([info.parent, *(row.parent for row in above)])
+        missed = _is_missed(coordinator, info, parents)
+        useful = missed and asking.issuperset([info.parent, *(row.parent for row in above)])
         if info.reason == "ambiguous" and useful and all(row.id in needing for row in above):
             waits |= {row.id: info.id for row in above if row.state == JobState.FAILED}
-        elif info.parent not in asking:
+        elif info.parent not in asking or not missed:
             alone[info.id] = str(info.parent)
         elif info.parent and (above or not useful):
             left[info.id] = info.parent
@@ -87,6 +89,15 @@ def _above(info: JobInfo, parents: dict[str, JobRow]) -> list[JobRow]:
         found.append(row)
         above = row.parent
     return found
+
+
+def _is_missed(coordinator: SyncCoordinator, info: JobInfo, parents: dict[str, JobRow]) -> bool:
+    """Whether a dead letter's parent, if it has not ended, still waits for the fan-out that this child is of."""
+    row = parents.get(info.parent or "")
+    if row is None or row.state in ENDED:
+        return True
+    child = _row(coordinator, info.id)
+    return child is None or (not row.verdict and child.brood == row.fan)
 
 
 def _row(coordinator: SyncCoordinator, job: str) -> JobRow | None:

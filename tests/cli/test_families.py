@@ -145,3 +145,41 @@ async def test_nobody_asks_for_a_child_of_one_that_a_person_canceled(
     await middle.cancel()
     told = (await run_sync(run, "redrive", "--all", "--json")).json
     assert told == {"redriven": [], "left": {}, "not_asked_for": {letters[0].id: middle.id}, "waits": {}}
+
+
+async def test_a_parent_that_runs_asks_for_children_that_it_waits_for(
+    store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has gone on without a child does not: that would do its work although nobody gets the result."""
+    run, app, broken = CommandLine(store_url, capsys, monkeypatch), bp.App("runs"), [True]
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask) -> Reply:
+        if ask.number:
+            await anyio.sleep_forever()
+        if broken:
+            raise ValueError("broken")
+        return Reply(text="mended")
+
+    @app.agent("top", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def top(ask: Ask, ctx: bp.Context) -> Reply:
+        if ask.number:
+            await ctx.fan_out([bp.Handoff("child", Ask())], failures="collect")
+        await ctx.fan_out([bp.Handoff("child", Ask(number=number)) for number in range(2)], failures="collect")
+        return Reply(text="")
+
+    async with serving(app, store_url, concurrency=8) as coordinator:
+        went_on = await coordinator.submit("top", Ask(number=1))
+        with anyio.fail_after(LONG):
+            while len(letters := await coordinator.dead_letters()) < 2:
+                await anyio.sleep(0.005)
+        broken.clear()
+        second, first = (each.id for each in letters)
+        assert (await run_sync(run, "redrive", "--all", "--json")).json == {
+            "redriven": [second],
+            "left": {},
+            "not_asked_for": {first: went_on.id},
+            "waits": {},
+        }
+        assert (await coordinator.job(second, returns=Reply).result(timeout=LONG)).text == "mended"
+        await went_on.cancel()
