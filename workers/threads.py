@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-from asyncio import Task, all_tasks, current_task
+from asyncio import Task, current_task
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
 from threading import get_ident
 from typing import Any, TypeAlias, TypeVar
-from weakref import WeakSet
 
 import anyio
 from anyio import to_thread
@@ -38,15 +37,6 @@ def place() -> Place:
         return current_task() or get_ident()
     except RuntimeError:  # no event loop
         return get_ident()
-
-
-def beside(home: Place | None) -> WeakSet[Task[Any]]:
-    """The tasks that run beside the one that calls this, without `home`. None in threads."""
-    try:
-        here, tasks = current_task(), all_tasks()
-    except RuntimeError:  # no event loop
-        return WeakSet()
-    return WeakSet(each for each in tasks if each is not here and each is not home)
 
 
 class Calls:

@@ -126,11 +126,11 @@ def asking(
     questions are counted.
     """
     if key is None:
-        steps.losses.clear()
         over, again = _earlier(steps, session), _recorded(session, _AGAIN)
         known, optional = again | over, (again.keys() - over) | steps.since
         full, digest = yield from counted(steps, "ask", question, known, session, optional=optional)
-        if full not in known and (news := apart(session)):
+        steps.losses.act(full)
+        if full not in known and (news := apart(steps, session)):
             yield Record(news)
         recorded = steps.recorded(full)
     else:

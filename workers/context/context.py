@@ -23,7 +23,7 @@ from ...contracts.options import AskOptions
 from ...coordinator.commands import Command
 from ...coordinator.following import afollow, follow
 from ..spans import call_span
-from ..threads import in_thread, place
+from ..threads import in_thread
 from .asking import terms_of
 from .base import BaseContext
 from .counted import Later
@@ -87,7 +87,7 @@ class SyncContext(BaseContext):
         def act(asked: Command[Any] | Later) -> Any:
             return self._let_others() if isinstance(asked, Later) else self._session.write(asked)
 
-        given, told = self._several(handoffs), self._steps.losses.told(place())
+        given, told = self._several(handoffs), self._steps.losses.told(home=self._steps.at_home)
         with self._steps.turn:
             return follow(self._joining(given, wait, failures, told), act)
 
@@ -254,7 +254,7 @@ class Context(BaseContext):
         async def act(asked: Command[Any] | Later) -> Any:
             return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
 
-        given, told = self._several(handoffs), self._steps.losses.told(place())
+        given, told = self._several(handoffs), self._steps.losses.told(home=self._steps.at_home)
         async with self._steps.tasks_turn:
             await checkpoint()  # tasks that call others at once have called them before this one returns
             return await afollow(self._joining(given, wait, failures, told), act)

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any
 
 from ..session import LeaseSession
-from ..threads import place
 from .arguments import older_digests
 from .steps import ReplayMismatch, Steps
 
@@ -63,7 +62,7 @@ def counted(
     older = cache(lambda: older_digests(arguments))  # costs more than the rest, and is rarely needed
     began, told = time.monotonic(), False
     # Less than the attempt's timeout, which would be retried, and not say what is wrong.
-    alone = session.home == place() and not session.journal.get(_APART)
+    alone = steps.at_home and not session.journal.get(_APART)
     patience = min(OWN_PATIENCE if alone else PATIENCE, steps.timeout / 2)
     while True:
         steps.check()
@@ -88,9 +87,9 @@ def counted(
         yield Later()
 
 
-def apart(session: LeaseSession) -> dict[str, Any]:
+def apart(steps: Steps, session: LeaseSession) -> dict[str, Any]:
     """What to record before a new call, if it is the first one outside of the agent's own task."""
-    return {} if session.home == place() or session.journal.get(_APART) else {_APART: True}
+    return {} if steps.at_home or session.journal.get(_APART) else {_APART: True}
 
 
 def _repeated(

@@ -21,7 +21,7 @@ from ..journal import packed
 from ..session import LeaseSession
 from .asking import unanswered
 from .counted import Later, apart, counted
-from .steps import SINCE, Pause, Steps
+from .steps import BESIDE, SINCE, Pause, Steps
 
 _PREFIX = "fan/"
 # Of a fan-out whose failure ended the job, although it was not the last one: which was that. (Older releases: True.) If
@@ -67,10 +67,10 @@ def joining(
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed. What is
     recorded since then need not fit any more. `told` are the losses that the calling code knew.
     """
-    earlier = {key.removeprefix(_PREFIX): made[0] for key, made in session.journal.items() if key.startswith(_PREFIX)}
+    earlier = {full: made[0] for full, made in _made(session).items()}
     full, digest = yield from counted(steps, "fan_out", arguments, earlier, session, optional=steps.since)
     steps.losses.call(full, told)
-    if full not in earlier and (news := apart(session)):
+    if full not in earlier and (news := apart(steps, session)):
         yield Record(session.fence, packed(news))
     _, *fans = session.journal.get(_PREFIX + full, [digest])
     if fans and session.cut:
@@ -81,10 +81,7 @@ def joining(
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
     key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     if not fans or _is_again(session, full, fans):
-        ahead = steps.ahead([*earlier, *unanswered(session)]) if fans else set[str]()
-        also = _also(steps, session, full, ahead)
-        if len(wanted.handoffs) > AT_ONCE:
-            also[_LARGE + full] = len(wanted.handoffs)
+        also = _also(steps, session, full, len(wanted.handoffs), told)
         if not fans or len(done) < wanted.need:
             rows = [row for rows in ended.values() for row in rows]
             there = yield from _there(session.job_id, rows, key, wanted.spare)
@@ -94,7 +91,7 @@ def joining(
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
     if len(done) < wanted.need:
-        steps.losses.note(full, key, steps.ahead([*earlier, *unanswered(session)]), session.home)
+        steps.losses.note(full, key, steps.ahead(_counted(session)))
     if fans[1:]:
         yield from _count_earlier(session, steps.since - steps.made)
     results = _results(session, book, wanted, ended, fans[-1], key)
@@ -120,20 +117,32 @@ def made_again(session: LeaseSession, keys: Iterable[str]) -> dict[str, Any]:
     return {**void, **{key: session.fan for key in keys if key}}
 
 
-def _also(steps: Steps, session: LeaseSession, full: str, ahead: set[str]) -> dict[str, Any]:
-    """What is recorded beside a fan-out that is made. `ahead` is what was recorded after it had been made before.
+def _made(session: LeaseSession) -> dict[str, list[Any]]:
+    """The hop's fan-outs by key: the digest of what was given to the children, then each time it was made."""
+    return {key.removeprefix(_PREFIX): made for key, made in session.journal.items() if key.startswith(_PREFIX)}
 
-    Others that are to be made again are noted, as this one is the job's last from now on.
-    """
-    fans = {key.removeprefix(_PREFIX): made[1:] for key, made in session.journal.items() if key.startswith(_PREFIX)}
+
+def _counted(session: LeaseSession) -> list[str]:
+    return [*_made(session), *unanswered(session)]
+
+
+def _also(steps: Steps, session: LeaseSession, full: str, size: int, told: Collection[str]) -> dict[str, Any]:
+    """What is recorded beside a fan-out that is made: what had been recorded since, if it was made before, or else
+    what `Losses` has to know of it. Others that are to be made again are noted, as this one is the job's last from now
+    on."""
+    made = _made(session)
     records: dict[str, Any] = {
-        _AGAIN + each: _DUE for each in fans.keys() - {full} if _is_again(session, each, fans[each])
+        _AGAIN + each: _DUE for each in made.keys() - {full} if _is_again(session, each, made[each][1:])
     }
     if session.journal.get(_AGAIN + full):
         records[_AGAIN + full] = None
-    if ahead:
+    if full not in made and not steps.at_home:
+        records[BESIDE + full] = [sorted(told), sorted(steps.all_recorded(unanswered(session)))]
+    if full in made and (ahead := steps.ahead(_counted(session))):
         records[SINCE + full] = sorted(ahead)
         steps.since |= ahead
+    if size > AT_ONCE:
+        records[_LARGE + full] = size
     return records
 
 

@@ -18,11 +18,11 @@ from ...contracts.checkpoint import Snapshot
 from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, StepMismatch, Unserializable
 from ...coordinator.commands import EFFECT, STEP
-from ...coordinator.session import Session
 from ...coordinator.snapshots import from_ms
 from ..caught import Told
 from ..doubt import settled
 from ..parts import is_anothers
+from ..session import LeaseSession
 from ..threads import place
 from .arguments import digest_of, same
 from .losses import Losses
@@ -31,6 +31,8 @@ from .losses import Losses
 _OTHERS = ("ask", "effect", "fan_out")
 # Of a fan-out that a redrive made again: what had been recorded since its children failed.
 SINCE = "since/"
+# Of a fan-out that another task or thread than the agent's own has called: see `Losses`.
+BESIDE = "beside/"
 # How many other records an error names.
 _SHOWN = 10
 _SIGNS = re.compile(r"[\\#:]")
@@ -72,7 +74,7 @@ class Steps:
     or turns resume. So steps can't be counted there, and each needs a `key`.
     """
 
-    def __init__(self, session: Session, *, own_state: bool, timeout: float = inf) -> None:
+    def __init__(self, session: LeaseSession, *, own_state: bool, timeout: float = inf) -> None:
         self.timeout = timeout  # of an attempt, in seconds
         # Questions and fan-outs are counted, and each ends the run until it is answered. So those that an agent makes
         # at once take turns: the first is over, and recorded, before the next one begins.
@@ -81,7 +83,9 @@ class Steps:
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
         self.told = Told()  # their errors in this run
-        self.losses = Losses()
+        self.losses = Losses(
+            {key.removeprefix(BESIDE): told for key, told in session.journal.items() if key.startswith(BESIDE)}
+        )
         # What an earlier run recorded before failed children went on. What it was made of may have changed with them.
         self.since = {
             full for key, names in session.journal.items() if key.startswith(SINCE) and names for full in names
@@ -120,6 +124,11 @@ class Steps:
         """The job whose steps these are."""
         return self._session.job_id
 
+    @property
+    def at_home(self) -> bool:
+        """Whether the agent's own task or thread is what calls this, not another one."""
+        return self._session.home == place()
+
     def check(self) -> None:
         """Raise if this run must stop: see `LeaseSession.check`."""
         self._session.check()
@@ -132,13 +141,16 @@ class Steps:
         """A step's record, if it is done."""
         return self._done.get(full)
 
-    def ahead(self, counted: Iterable[str]) -> set[str]:
-        """What is recorded that this run has not come to yet. `counted` are the questions without an answer, and the
-        fan-outs, that are."""
+    def all_recorded(self, counted: Iterable[str]) -> set[str]:
+        """What is recorded. `counted` are the questions without an answer, and the fan-outs, that are."""
         journal = self._session.journal
         started = {f"effect:{key.removeprefix(EFFECT)}" for key in journal if key.startswith(EFFECT) and journal[key]}
         asking = {self.asking[0]} if self.asking else set[str]()
-        return (self._done.keys() | started | asking | {*counted}) - self._called.keys() - self.made
+        return self._done.keys() | started | asking | {*counted}
+
+    def ahead(self, counted: Iterable[str]) -> set[str]:
+        """What is recorded that this run has not come to yet."""
+        return self.all_recorded(counted) - self._called.keys() - self.made
 
     def digest(self, full: str, arguments: object) -> bytes:
         """The digest of a step's arguments."""
@@ -172,8 +184,10 @@ class Steps:
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each call its own key=")
         full = self._full(_unmistakable(name) if users else name, key)
-        if self.losses:
-            self.losses.call(full, self.losses.told(place()))
+        if name in ("ask", "effect") and not users:
+            self.losses.act(full)
+        else:
+            self.losses.call(full, self.losses.told(home=self.at_home))
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)
         # The result that a person gave is of any arguments, but it is one call's.

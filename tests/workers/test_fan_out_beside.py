@@ -1,0 +1,187 @@
+"""Fan-outs that lost children, and what other tasks and threads of their parent do meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.workers.context.losses import Losses
+
+from .serving import Ask, Reply, serving
+
+pytestmark = pytest.mark.anyio
+LONG = 30.0
+
+
+class Shop:
+    """A parent that ends with an error of its own as long as a child fails. `log` is what was done outside."""
+
+    def __init__(self, parent: Callable[..., Any], *, fails: set[int] | None = None) -> None:
+        self.broken, self.log = True, list[str]()
+        app = self.app = bp.App("shop")
+        app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)(parent)
+
+        @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+        async def child(ask: Ask, ctx: bp.Context) -> Reply:
+            if self.broken and (fails is None or ask.number in fails):
+                raise ValueError("the card was refused")
+            await ctx.effect("charge", self.log.append, f"charged {ask.number}")
+            return Reply(text=str(ask.number))
+
+    async def redriven(self, url: str) -> tuple[str, str]:
+        """For which reason it failed, and its result after a redrive."""
+        async with serving(self.app, url) as coordinator:
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            with pytest.raises(bp.JobFailed, match="no luck") as failed:
+                await job.result(timeout=LONG)
+            self.broken = False
+            await coordinator.redrive(job.id)
+            return failed.value.reason, (await job.result(timeout=LONG)).text
+
+
+def fan(number: int) -> list[bp.Handoff[Ask]]:
+    return [bp.Handoff("child", Ask(number=number))]
+
+
+@pytest.mark.parametrize("how", ["in a thread", "in a task that waits", "in a pool"])
+async def test_what_it_did_for_a_lost_child_is_not_done_beside_it(how: str, store_url: str) -> None:
+    """It canceled the order, wherever its code did that, so that the child must not charge the card later."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        lost: asyncio.Queue[Any] = asyncio.Queue()
+
+        async def cancels() -> None:
+            if isinstance(await lost.get(), bp.ChildFailed):
+                await ctx.effect("cancel", shop.log.append, "canceled")
+
+        waits = asyncio.create_task(cancels()) if how == "in a task that waits" else None
+        [found] = await ctx.fan_out(fan(0), failures="collect")
+        await lost.put(found)
+        if waits:
+            await waits
+        elif isinstance(found, bp.ChildFailed):
+            await asyncio.to_thread(ctx.sync.effect, "cancel", shop.log.append, "canceled")
+        if shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text="over")
+
+    def in_a_pool(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        with ThreadPoolExecutor(1) as pool:
+            [found] = pool.submit(ctx.fan_out, fan(0), failures="collect").result()
+        with ThreadPoolExecutor(1) as pool:
+            if isinstance(found, bp.ChildFailed):
+                pool.submit(ctx.effect, "cancel", shop.log.append, "canceled").result()
+        if shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text="over")
+
+    shop = Shop(in_a_pool if how == "in a pool" else parent)
+    assert await shop.redriven(store_url) == ("attempts", "over")
+    assert shop.log == ["canceled"]
+
+
+@pytest.mark.parametrize("how", ["wait_for", "a group", "threads"])
+async def test_branches_whose_fan_outs_begin_in_turn(how: str, store_url: str) -> None:
+    """The later ones in new tasks, or in new threads, after others were told: no redrive made their children again."""
+
+    async def call(ctx: bp.Context, number: int) -> list[Any]:
+        await asyncio.sleep(number / 20)
+        if how == "wait_for":
+            return await asyncio.wait_for(ctx.fan_out(fan(number), failures="collect"), LONG)
+        async with asyncio.TaskGroup() as group:
+            inner = group.create_task(ctx.fan_out(fan(number), failures="collect"))
+        return inner.result()
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        return replied(await asyncio.gather(*(call(ctx, number) for number in range(3))))
+
+    def in_threads(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        found: dict[int, list[Any]] = {}
+
+        def call(number: int) -> None:
+            try:
+                found[number] = ctx.fan_out(fan(number), failures="collect")
+            except BaseException as error:
+                errors.append(error)
+
+        errors: list[BaseException] = []
+        threads = [threading.Thread(target=call, args=(number,)) for number in range(3)]
+        for each in threads:
+            each.start()
+            each.join(0.1)
+        for each in threads:
+            each.join()
+        for error in errors:
+            raise error
+        return replied([found[number] for number in range(3)])
+
+    def replied(pairs: list[list[Any]]) -> Reply:
+        if any(isinstance(each, bp.ChildFailed) for [each] in pairs):
+            raise RuntimeError("no luck")
+        return Reply(text=" ".join(each.text for [each] in pairs))
+
+    shop = Shop(in_threads if how == "threads" else parent)
+    assert await shop.redriven(store_url) == ("children", "0 1 2")
+    assert sorted(shop.log) == ["charged 0", "charged 1", "charged 2"]
+
+
+@pytest.mark.parametrize("beside", ["fan-outs", "a step"])
+async def test_one_that_ends_before_others_have_come_to_what_they_recorded(beside: str, store_url: str) -> None:
+    """That was there before its children failed, or was called by tasks that did not know: it depends on nothing."""
+
+    async def plan() -> int:
+        await asyncio.sleep(0.1)
+        return 1
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        async def first() -> str:
+            await ctx.step("plan", plan)
+            [found] = await ctx.fan_out(fan(0), failures="collect")
+            if isinstance(found, bp.ChildFailed):
+                raise RuntimeError("no luck")
+            return str(found.text)
+
+        async def other(number: int) -> str:
+            if beside == "a step":
+                await asyncio.sleep(0.05)
+                return str(await ctx.step(f"look {number}", str, number))
+            [found] = await ctx.fan_out(fan(number))
+            return str(found.text)
+
+        return Reply(text=" ".join(await asyncio.gather(first(), *map(other, range(1, 4)))))
+
+    shop = Shop(parent, fails={0})
+    assert await shop.redriven(store_url) == ("children", "0 1 2 3")
+
+
+async def test_a_step_of_a_task_that_was_told_counts(store_url: str) -> None:
+    """The task that it begins for that knows of the loss, too: a redrive goes on from what that has recorded."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        async def branch() -> str:
+            [found] = await ctx.fan_out(fan(0), failures="collect")
+            return await asyncio.create_task(ctx.step("note", str, type(found).__name__))
+
+        text = await asyncio.create_task(branch())
+        if shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text=text)
+
+    shop = Shop(parent)
+    assert await shop.redriven(store_url) == ("attempts", "ChildFailed")
+    assert shop.log == []
+
+
+def test_what_a_pools_thread_was_told_in_another_job() -> None:
+    """Is forgotten: the keys are the same in each."""
+    one, other = Losses({}), Losses({})
+    for each in (one, other):
+        each.note("fan_out", "", ())
+    assert not one.told(home=False)
+    assert other.told(home=False) == {"fan_out"}
