@@ -8,6 +8,7 @@ from shlex import quote
 from typing import Any, cast
 
 from ..coordinator.commands import DOUBT, EFFECT, OUTCOME
+from .journal import named
 from .session import LeaseSession
 
 _STATE = "effect:"  # where the outcome is in a plain function's state
@@ -73,8 +74,8 @@ def not_named(session: LeaseSession, text: str) -> list[str]:
 def _open(session: LeaseSession) -> dict[str, Started]:
     state = session.checkpoint.state if session.checkpoint else None
     told = cast("dict[str, Any]", state) if isinstance(state, dict) else {}  # a redrive may have told the outcome
-    keys = [key.removeprefix(EFFECT) for key in session.journal if key.startswith(EFFECT)]
-    open_ = [key for key in keys if not session.journal.get(OUTCOME + key) and _STATE + key not in told]
+    started, over = named(session.journal, EFFECT), named(session.journal, OUTCOME)
+    open_ = [key for key in started if not over.get(key) and _STATE + key not in told]
     starts = [(key, start_of(session.journal, key)) for key in open_]
     return {key: start for key, start in starts if start and not start.repeats}
 

@@ -15,6 +15,7 @@ from ...contracts.errors import BadSetup, ContractViolation, Unanswered
 from ...contracts.inbox import MISSING, AskTerms
 from ...coordinator.calls.inbox import plain_answer
 from ...coordinator.calls.inputs import bounded, milliseconds
+from ..journal import named
 from ..session import LeaseSession
 from .counted import apart, counted, is_counted
 from .effects import Act, Commit, Record
@@ -177,8 +178,8 @@ def _recorded(session: LeaseSession, prefix: str) -> dict[str, bytes | None]:
     again, so that others need not wait for them."""
     return {
         full: digest if isinstance(digest, bytes) else None
-        for key, digest in session.journal.items()
-        if digest and key.startswith(prefix) and is_counted(full := key.removeprefix(prefix), "ask")
+        for full, digest in named(session.journal, prefix).items()
+        if digest and is_counted(full, "ask")
     }
 
 
@@ -209,4 +210,4 @@ def _unanswered(session: LeaseSession, full: str, question: Any) -> Unanswered:
 
 def unanswered(session: LeaseSession) -> list[str]:
     """The questions that ended without an answer, by key."""
-    return [key.removeprefix(_PREFIX) for key in session.journal if key.startswith(_PREFIX)]
+    return [*named(session.journal, _PREFIX)]

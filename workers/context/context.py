@@ -256,7 +256,6 @@ class Context(BaseContext):
 
         given, told = self._several(handoffs), self._steps.losses.told(home=self._steps.at_home)
         async with self._steps.tasks_turn:
-            await checkpoint()  # tasks that call others at once have called them before this one returns
             return await afollow(self._joining(given, wait, failures, told), act)
 
     async def sleep(self, delay: Duration, *, key: str | None = None) -> None:

@@ -17,7 +17,7 @@ from ...coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped
 from ...coordinator.commands.children import AT_ONCE
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
-from ..journal import packed
+from ..journal import named, packed
 from ..session import LeaseSession
 from .asking import unanswered
 from .counted import Later, apart, counted
@@ -112,14 +112,14 @@ def _is_again(session: LeaseSession, full: str, fans: Sequence[str]) -> bool:
 def made_again(session: LeaseSession, keys: Iterable[str]) -> dict[str, Any]:
     """What is recorded with a failure so that a redrive makes the fan-outs with these keys (of `ChildrenFailed`) again.
     Takes back what was recorded with one that could not be written, if the job went on without a redrive."""
-    left = session.journal.items() if not session.cut else ()
-    void = {key: None for key, noted in left if key.startswith(_AGAIN) and noted not in (None, _DUE)}
+    left = named(session.journal, _AGAIN) if not session.cut else {}
+    void = {_AGAIN + full: None for full, noted in left.items() if noted not in (None, _DUE)}
     return {**void, **{key: session.fan for key in keys if key}}
 
 
 def _made(session: LeaseSession) -> dict[str, list[Any]]:
     """The hop's fan-outs by key: the digest of what was given to the children, then each time it was made."""
-    return {key.removeprefix(_PREFIX): made for key, made in session.journal.items() if key.startswith(_PREFIX)}
+    return named(session.journal, _PREFIX)
 
 
 def _counted(session: LeaseSession) -> list[str]:
@@ -195,9 +195,9 @@ def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
 
 def _later(session: LeaseSession, fan: str) -> list[str]:
     """The fan-outs in which children of this one may have gone on."""
-    for key, record in session.journal.items():
-        if key.startswith(_PREFIX) and fan in record[1:]:
-            return [each for each in record[record.index(fan, 1) + 1 :] if each]
+    for made in _made(session).values():
+        if fan in made[1:]:
+            return [each for each in made[made.index(fan, 1) + 1 :] if each]
     return []
 
 

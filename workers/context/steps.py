@@ -21,6 +21,7 @@ from ...coordinator.commands import EFFECT, STEP
 from ...coordinator.snapshots import from_ms
 from ..caught import Told
 from ..doubt import settled
+from ..journal import named
 from ..parts import is_anothers
 from ..session import LeaseSession
 from ..threads import place
@@ -83,13 +84,9 @@ class Steps:
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
         self.told = Told()  # their errors in this run
-        self.losses = Losses(
-            {key.removeprefix(BESIDE): told for key, told in session.journal.items() if key.startswith(BESIDE)}
-        )
+        self.losses = Losses(named(session.journal, BESIDE))
         # What an earlier run recorded before failed children went on. What it was made of may have changed with them.
-        self.since = {
-            full for key, names in session.journal.items() if key.startswith(SINCE) and names for full in names
-        }
+        self.since = {full for names in named(session.journal, SINCE).values() for full in names or ()}
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
         self._session = session
         self._own_state = own_state
@@ -103,10 +100,9 @@ class Steps:
             self.asking = (full, session.checkpoint.native.get("digest"))
         if not session.journal and not session.checkpoint:
             return
-        records = {key: value for key, value in session.journal.items() if key.startswith(STEP)}
         # If the state was edited before the job was redriven, it counts, even if it has results that no step returned.
         held: dict[str, Any] = session.checkpoint.state if own_state and session.checkpoint else {}
-        done = {key.removeprefix(STEP): value for key, value in records.items() if value is not None}
+        done = {key: value for key, value in named(session.journal, STEP).items() if value is not None}
         self._done = {key: Recorded(None, result) for key, result in held.items()}
         for key, (digest, result) in done.items():
             # An unedited result is taken from the journal, because later steps were recorded with that as argument. An
@@ -143,8 +139,7 @@ class Steps:
 
     def all_recorded(self, counted: Iterable[str]) -> set[str]:
         """What is recorded. `counted` are the questions without an answer, and the fan-outs, that are."""
-        journal = self._session.journal
-        started = {f"effect:{key.removeprefix(EFFECT)}" for key in journal if key.startswith(EFFECT) and journal[key]}
+        started = {f"effect:{key}" for key, start in named(self._session.journal, EFFECT).items() if start}
         asking = {self.asking[0]} if self.asking else set[str]()
         return self._done.keys() | started | asking | {*counted}
 
