@@ -286,8 +286,9 @@ def _may_ask_again(records: Records, child: JobRow) -> bool:
 
 
 def _may_count(row: JobRow) -> bool:
-    """Whether a run of the job, or of its parent, may still count what its children have spent."""
-    return _may_go_on(row) or bool(row.brood and row.state != "completed")
+    """Whether a run of the job, or of its parent, may still count what its children have spent. (Also of one that was
+    redriven alone: its parent may have it go on later.)"""
+    return _may_go_on(row) or bool(row.parent and row.state != "completed")
 
 
 def _may_go_on(row: JobRow) -> bool:

@@ -148,7 +148,7 @@ local function tell_parent(id, fan, state, reason)
   local parent = child[1] or ''
   redis.call('ZREM', P .. 'v:' .. fan, id)
   local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost',
-    'queue', 'agent', 'hop', 'state', 'brood', 'reason')
+    'queue', 'agent', 'hop', 'state', 'parent', 'reason')
   local late, shown = job[2] ~= '', state
   local over = job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected'
   local counted = job[11] and (not over or (job[11] ~= 'completed' and is_set(job[12])))
