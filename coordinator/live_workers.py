@@ -16,7 +16,7 @@ from .presence import Present, began, open_present
 from .rows import JobRow
 from .store import Store
 
-# So many older versions of a contract are looked at: a version may be a date.
+# So many older versions of a contract are looked at, besides those that were declared: a version may be a date.
 _OLDER = 10
 Taker = tuple[str, ContractRef]
 
@@ -45,8 +45,9 @@ def takers(declared: Mapping[str, Declaration]) -> Iterator[Taker]:
     """Agents with the contracts that may wait for them: that of today, and older versions."""
     for name, declaration in sorted(declared.items()):
         accepts = declaration.accepts
-        for version in range(accepts.version, max(accepts.version - _OLDER, 1) - 1, -1):
-            yield name, ContractRef(accepts.name, version)
+        older = range(accepts.version, max(accepts.version - _OLDER, 1) - 1, -1)
+        for ref in dict.fromkeys([*(ContractRef(accepts.name, each) for each in older), *declaration.others]):
+            yield name, ref
 
 
 def waited_for(rows: Iterable[JobRow]) -> Iterator[Taker]:

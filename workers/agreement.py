@@ -24,26 +24,33 @@ _log = logging.getLogger("batonpass.worker")
 _PATIENCE, _PAUSE = 6.0, 0.25
 
 
-async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coordinator) -> None:
+async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coordinator) -> list[str]:
     """Refuse agents that live workers serve with other contracts, because the workers would fail each other's jobs.
+    Returns those of the app's other agents that they serve so: the record of these is theirs.
 
     Another version of a contract is another queue, as rolling deploys need. If the app can't read an older version, log
     it.
     """
+    theirs = list[str]()
     recorded = await coordinator.store.acall(Declared())
-    for agent in agents:
+    for agent in app:
         try:
             other = open_declaration(recorded[agent.name]) if agent.name in recorded else None
         except BatonpassError:  # it can't be read, but ours is about to replace it
             continue
         if other is None:
             continue
-        _tell_older(agent, app, other.accepts)
-        if (differs := _difference(agent, other)) is None:
+        differs = _difference(agent, other)
+        if agent not in agents:
+            if differs and await coordinator.store.acall(Takers(queue_of(agent.name, other.accepts))):
+                _log.warning("agent %r, not served here: a live worker of app %r %s", agent.name, other.app, differs)
+                theirs.append(agent.name)
             continue
-        if await _stays(agent.name, other, coordinator):
+        _tell_older(agent, app, other.accepts)
+        if differs and await _stays(agent.name, other, coordinator):
             what = f"agent {agent.name!r}: a live worker of app {other.app!r} {differs}"
             raise BadSetup(f"{what}, or stop that worker")
+    return theirs
 
 
 def _tell_older(agent: Agent[Any], app: App, before: ContractRef) -> None:

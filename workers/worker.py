@@ -21,6 +21,8 @@ from ..contracts.inbox import AskTerms
 from ..contracts.job import BANDS, DEFAULT_LEASE
 from ..contracts.version import __version__
 from ..coordinator.book import lane_of, numbers_of, queue_of
+from ..coordinator.calls import adrive
+from ..coordinator.calls.declaring import declaring
 from ..coordinator.client import Coordinator
 from ..coordinator.commands import Limits
 from ..coordinator.presence import Present, close_present, new_worker
@@ -98,8 +100,8 @@ class Worker:
                 self._adapters[kind] = load_adapter(kind)  # for children too: a missing extra is raised here
         for agent in self._agents:
             check_memory(self._adapters[agent.kind], agent)
-        await check_others(self._agents, self._app, self._coordinator)
-        await self._coordinator.declare(self._app)
+        theirs = await check_others(self._agents, self._app, self._coordinator)
+        await adrive(self._coordinator.store, declaring(self._app, but=theirs))
         await check_receivers(self._agents, self._app, self._coordinator)
         if self._pool is not None:
             with told_if_late("still starting the processes of agents that have their own"):

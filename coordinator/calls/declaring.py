@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,8 @@ _LINES, _STEPS = 500, 200
 _UNREAD = 4
 
 
-def declaring(app: App) -> Call[None]:
-    """Record an app's agents. If an agent's limits have changed, its lines are looked at again.
+def declaring(app: App, *, but: Collection[str] = ()) -> Call[None]:
+    """Record an app's agents, `but` not those. If an agent's limits have changed, its lines are looked at again.
 
     In a rolling deploy, a worker of the older release may start once more. What is recorded of a newer version of an
     agent's contract stays as long as live workers read that, and this one's is known beside it.
@@ -35,7 +35,7 @@ def declaring(app: App) -> Call[None]:
         raise BadSetup(f"{given!r} is not a batonpass.App, whose agents declare() records")
     app.check()
     before: dict[str, Declaration | None] = {}
-    left = [agent.name for agent in app]
+    left = [agent.name for agent in app if agent.name not in but]
     while left:  # again, if another release of the app was declared meanwhile: each takes along what the other said
         known: dict[str, bytes] = yield Declared()
         before |= {name: _recorded(known[name]) for name in left if name in known}

@@ -62,6 +62,32 @@ async def test_a_worker_with_another_contract_is_refused_while_one_is_live(
         await job.result(timeout=10)
 
 
+async def test_an_agent_that_it_does_not_serve_stays_as_others_serve_it(
+    store_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its record was replaced: nobody could submit to the live worker any more, and `workers` did not list that."""
+    other = desk(notes(name="agree.topic", facts=list[str]))
+    other.agent("more", accepts=notes(name="agree.more"), returns=Done)(lambda notes, ctx: Done(text=""))
+    async with serving(desk(notes(facts=list[str])), store_url) as coordinator:
+        with anyio.fail_after(DEADLINE):
+            while not await coordinator.store.acall(Takers(QUEUE)):
+                await anyio.sleep(0.01)
+        async with serving(other, store_url, agents=["more"]):
+            job = await coordinator.submit("write", {"facts": ["a"]})
+            await job.result(timeout=10)
+            assert {each.name for each in await coordinator.agents()} == {"write", "more"}
+    assert "'write', not served here: a live worker of app 'desk' accepts agree.notes@1, not" in caplog.text
+
+
+async def test_workers_of_an_old_version_are_listed(store_url: str) -> None:
+    """However far the numbers are apart: they may be dates."""
+    old, new = (desk(notes(version=version, facts=list[str])) for version in (20301101, 20301130))
+    async with serving(old, store_url) as coordinator, serving(new, store_url):
+        with anyio.fail_after(DEADLINE):
+            while len(await coordinator.workers()) < 2:
+                await anyio.sleep(0.01)
+
+
 async def test_another_version_and_other_words_are_a_rolling_deploy(store_url: str) -> None:
     async with serving(desk(notes(facts=list[str])), store_url):
         for accepts in (notes(facts=list[str], version=2), notes(facts=list[str])):
