@@ -42,7 +42,8 @@ async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coor
             continue
         differs = _difference(agent, other)
         if agent not in agents:
-            if differs and await coordinator.store.acall(Takers(queue_of(agent.name, other.accepts))):
+            wanted = Takers(queue_of(agent.name, other.accepts))
+            if differs and await coordinator.store.acall(wanted):
                 _log.warning("agent %r, not served here: a live worker of app %r %s", agent.name, other.app, differs)
                 theirs.append(agent.name)
             continue
