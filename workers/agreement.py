@@ -42,8 +42,7 @@ async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coor
             continue
         differs = _difference(agent, other)
         if agent not in agents:
-            wanted = Takers(queue_of(agent.name, other.accepts))
-            if differs and await coordinator.store.acall(wanted):
+            if differs and await _is_served(agent.name, other, coordinator):
                 _log.warning("agent %r, not served here: a live worker of app %r %s", agent.name, other.app, differs)
                 theirs.append(agent.name)
             continue
@@ -71,12 +70,17 @@ def _difference(agent: Agent[Any], other: Declaration) -> str | None:
     return f"has other fields in {accepts}: give one of them a higher version=" if differs else None
 
 
+async def _is_served(name: str, other: Declaration, coordinator: Coordinator) -> bool:
+    """Whether a live worker serves the agent as recorded."""
+    takers: int = await coordinator.store.acall(Takers(queue_of(name, other.accepts)))
+    return takers > 0
+
+
 async def _stays(name: str, other: Declaration, coordinator: Coordinator) -> bool:
     """Whether a live worker serves the agent as recorded, and still does after a wait in which one that has just ended
     would be forgotten."""
-    wanted = Takers(queue_of(name, other.accepts))
     until = time.monotonic() + _PATIENCE
-    while await coordinator.store.acall(wanted):
+    while await _is_served(name, other, coordinator):
         if time.monotonic() > until:
             return True
         await anyio.sleep(_PAUSE)
