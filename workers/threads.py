@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
-from asyncio import Task, current_task
+from asyncio import Task, all_tasks, current_task
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
-from threading import get_ident
+from threading import Thread, current_thread, get_ident
+from threading import enumerate as threads
 from typing import Any, TypeAlias, TypeVar
+from weakref import WeakSet
 
 import anyio
 from anyio import to_thread
@@ -25,6 +27,7 @@ from .copies import end_if_copied
 T = TypeVar("T")
 P = ParamSpec("P")
 Place: TypeAlias = "Task[Any] | int"
+Runner: TypeAlias = "Task[Any] | Thread"
 # Seconds.
 _MOMENT = 2.0
 _log = logging.getLogger("batonpass.worker")
@@ -37,6 +40,20 @@ def place() -> Place:
         return current_task() or get_ident()
     except RuntimeError:  # no event loop
         return get_ident()
+
+
+def runner() -> Runner:
+    """The same, as what it is: numbers of threads are used again."""
+    try:
+        return current_task() or current_thread()
+    except RuntimeError:  # no event loop
+        return current_thread()
+
+
+def beside(home: Place | None) -> WeakSet[Runner]:
+    """All tasks, of the loop of that one, and threads that there are now."""
+    tasks = all_tasks(home.get_loop()) if isinstance(home, Task) else ()
+    return WeakSet([*tasks, *threads()])
 
 
 class Calls:

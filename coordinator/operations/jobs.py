@@ -280,9 +280,13 @@ def _may_ask_again(records: Records, child: JobRow) -> bool:
     """Whether the parent may ask for a canceled child again: also for one that was redriven alone, or that is yet to
     become a child of the last fan-out, because it is staged."""
     row = records.job(child.parent) if child.parent else None
-    if row is None or not _may_count(row) or (row.verdict == "met" and not _is_open(row)):
+    if row is None or not _may_count(row):
         return False
-    return child.brood in ("", row.fan) or records.count_staged(row.id) > 0
+    if not child.brood:  # it may be of an earlier fan-out than the one that the verdict is about
+        return True
+    if row.verdict == "met" and not _is_open(row):
+        return False
+    return child.brood == row.fan or records.count_staged(row.id) > 0
 
 
 def _may_count(row: JobRow) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import batonpass as bp
-from batonpass.workers.context.losses import Losses
+from batonpass.workers.context import fan_out
+from batonpass.workers.context.losses import Caller, Losses
+from batonpass.workers.context.steps import BESIDE
 
 from .serving import Ask, Reply, serving
 
@@ -106,15 +108,15 @@ async def test_branches_whose_fan_outs_begin_in_turn(how: str, store_url: str) -
 
         def call(number: int) -> None:
             try:
+                all_there.wait(LONG)
                 found[number] = ctx.fan_out(fan(number), failures="collect")
             except BaseException as error:
                 errors.append(error)
 
-        errors: list[BaseException] = []
+        errors, all_there = list[BaseException](), threading.Barrier(3)
         threads = [threading.Thread(target=call, args=(number,)) for number in range(3)]
         for each in threads:
             each.start()
-            each.join(0.1)
         for each in threads:
             each.join()
         for error in errors:
@@ -178,10 +180,159 @@ async def test_a_step_of_a_task_that_was_told_counts(store_url: str) -> None:
     assert shop.log == []
 
 
+@pytest.mark.parametrize("how", ["gather", "a group", "a branch", "the function", "threads"])
+async def test_what_it_did_then_in_new_tasks_counts(how: str, store_url: str) -> None:
+    """It gave the money back by another child. The function knows what its tasks were told, and so may those that it
+    begins then; and so does the task that called what others awaited."""
+
+    def lost(found: Sequence[Any]) -> bool:
+        return any(isinstance(each, bp.ChildFailed) for [each] in found)
+
+    async def flow(ctx: bp.Context) -> None:
+        async def call(number: int) -> list[Any]:
+            return await ctx.fan_out(fan(number), failures="collect")
+
+        if how == "the function":
+            found = [*await asyncio.gather(call(0), call(1))]
+        elif how == "a group":
+            async with asyncio.TaskGroup() as group:
+                begun = [group.create_task(ctx.fan_out(fan(number), failures="collect")) for number in range(2)]
+            found = [each.result() for each in begun]
+        else:
+            found = [*await asyncio.gather(*(ctx.fan_out(fan(number), failures="collect") for number in range(2)))]
+        if lost(found):
+            refund = ctx.fan_out(fan(2))
+            await (refund if how in ("a branch", "the function") else asyncio.gather(refund))
+            raise RuntimeError("no luck")
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        await (asyncio.gather(flow(ctx), asyncio.sleep(0)) if how == "a branch" else flow(ctx))
+        return Reply(text="over")
+
+    def in_threads(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        with ThreadPoolExecutor(1) as pool:
+            found = pool.submit(ctx.fan_out, fan(0), failures="collect").result()
+        if lost([found]):
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(ctx.fan_out, fan(2)).result()
+            raise RuntimeError("no luck")
+        return Reply(text="over")
+
+    shop = Shop(in_threads if how == "threads" else parent, fails={0})
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for _ in range(2):
+            with pytest.raises(bp.JobFailed, match="no luck") as failed:
+                await job.result(timeout=LONG)
+            assert failed.value.reason == "attempts"
+            shop.broken = False
+            await coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed, match="no luck"):
+            await job.result(timeout=LONG)
+    assert "charged 0" not in shop.log
+
+
+async def test_others_that_were_made_later_by_code_that_did_not_know(store_url: str) -> None:
+    """They depend on nothing either, if the one that lost its child ends before they are called again."""
+    returned = set[int]()
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        async def first() -> str:
+            [found] = await ctx.fan_out(fan(0), failures="collect")
+            while isinstance(found, bp.ChildFailed):
+                if len(returned) == 2:
+                    raise RuntimeError("no luck")
+                await asyncio.sleep(0.01)
+            return str(found.text)
+
+        async def later(number: int) -> str:
+            await asyncio.sleep(0.1)
+            [found] = await ctx.fan_out(fan(number))
+            returned.add(number)
+            return str(found.text)
+
+        return Reply(text=" ".join(await asyncio.gather(first(), later(1), later(2))))
+
+    shop = Shop(parent, fails={0})
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for still_broken in (True, False):
+            with pytest.raises(bp.JobFailed, match="no luck") as failed:
+                await job.result(timeout=LONG)
+            assert failed.value.reason == "children"
+            shop.broken = still_broken
+            await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1 2"
+
+
+@pytest.mark.parametrize("loses", ["the function", "its task"])
+async def test_a_function_that_is_one_of_the_branches(loses: str, store_url: str) -> None:
+    """What its task recorded was there before the function's fan-out was made, or the other way round."""
+
+    looked = asyncio.Event()
+
+    async def plan() -> None:
+        if loses == "the function":
+            await looked.wait()
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        async def other() -> list[Any]:
+            if loses == "the function":
+                found = [await ctx.step("look", str)]
+                looked.set()
+                return found
+            await ctx.step("plan", plan)
+            return await ctx.fan_out(fan(0), failures="collect")
+
+        task = asyncio.create_task(other())
+        try:
+            if loses == "the function":
+                await ctx.step("plan", plan)
+            found = await ctx.fan_out(fan(0 if loses == "the function" else 1), failures="collect")
+            if loses == "its task":
+                found += await task
+            if any(isinstance(each, bp.ChildFailed) for each in found):
+                raise RuntimeError("no luck")
+            return Reply(text="over")
+        finally:
+            task.cancel()
+
+    assert await Shop(parent, fails={0}).redriven(store_url) == ("children", "over")
+
+
+async def test_what_is_recorded_of_many_at_once_does_not_grow_with_their_square(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each names only what none before has named."""
+    names, real = list[str](), fan_out.Spawning.record
+
+    def record(self: fan_out.Spawning, fan: str) -> dict[str, Any]:
+        records = real(self, fan)
+        names.extend(each for key, told in records.items() if key.startswith(BESIDE) for each in told[1])
+        return records
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        async def branch(number: int) -> str:
+            await ctx.step(f"look {number}", int)
+            [found] = await ctx.fan_out(fan(number))
+            return str(found.text)
+
+        return Reply(text=" ".join(await asyncio.gather(*map(branch, range(5)))))
+
+    monkeypatch.setattr(fan_out.Spawning, "record", record)
+    shop = Shop(parent)
+    shop.broken = False
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=LONG)).text == "0 1 2 3 4"
+    assert sorted(names) == sorted(set(names))
+    assert len(names) >= 5
+
+
 def test_what_a_pools_thread_was_told_in_another_job() -> None:
     """Is forgotten: the keys are the same in each."""
-    one, other = Losses({}), Losses({})
+    one, other = Losses({}, None), Losses({}, None)
     for each in (one, other):
-        each.note("fan_out", "", ())
-    assert not one.told(home=False)
-    assert other.told(home=False) == {"fan_out"}
+        each.note("fan_out", "", (), Caller(threading.Thread(), frozenset()))
+    assert not one.caller().told
+    assert other.caller().told == {"fan_out"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -28,6 +28,7 @@ from .asking import terms_of
 from .base import BaseContext
 from .counted import Later
 from .effects import Act, Ask, Commit, Found, Perform, Record, TakeBack, Unsure
+from .losses import Caller
 from .steps import Recorded, check_function, refuse_async
 
 T = TypeVar("T")
@@ -87,9 +88,9 @@ class SyncContext(BaseContext):
         def act(asked: Command[Any] | Later) -> Any:
             return self._let_others() if isinstance(asked, Later) else self._session.write(asked)
 
-        given, told = self._several(handoffs), self._steps.losses.told(home=self._steps.at_home)
+        given, caller = self._several(handoffs), self._steps.losses.caller()
         with self._steps.turn:
-            return follow(self._joining(given, wait, failures, told), act)
+            return follow(self._joining(given, wait, failures, caller), act)
 
     def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait without a worker: see `Context.sleep`."""
@@ -155,18 +156,18 @@ class Context(BaseContext):
         return made
 
     @overload
-    async def step(
+    def step(
         self, name: str, fn: Callable[..., Awaitable[T]], /, *args: Any, key: str | None = None, **kwargs: Any
-    ) -> T: ...
+    ) -> Coroutine[Any, Any, T]: ...
 
     @overload
-    async def step(
+    def step(
         self, name: str, fn: Callable[..., T], /, *args: Any, key: str | None = None, **kwargs: Any
-    ) -> T: ...
+    ) -> Coroutine[Any, Any, T]: ...
 
-    async def step(
+    def step(
         self, name: str, fn: Callable[..., Any], /, *args: Any, key: str | None = None, **kwargs: Any
-    ) -> Any:
+    ) -> Coroutine[Any, Any, Any]:
         """Run `fn(*args, **kwargs)` and record its result. A resumed hop returns the recorded result instead.
 
         `fn` may be sync (then it runs in a thread) or async. Its result must be plain values. If the process dies while
@@ -176,8 +177,20 @@ class Context(BaseContext):
         framework's agent, give a `key` that is unique in this hop: the same name and key with the same arguments return
         the recorded result, also in the same run. Raises `StepMismatch` if the step was recorded with other arguments.
         """
+        return self._step(name, fn, args, kwargs, key, self._steps.losses.caller())
+
+    async def _step(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        key: str | None,
+        caller: Caller,
+    ) -> Any:
         check_function(f"step {name!r}", fn)
-        full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True, part=self._part)
+        arguments = [args, kwargs]
+        full, digest, recorded = self._steps.begin(name, key, arguments, users=True, part=self._part, caller=caller)
         if recorded is not None:
             await self._note(full, recorded)
             return recorded.result
@@ -230,9 +243,9 @@ class Context(BaseContext):
         async with self._steps.tasks_turn:
             return await afollow(self._asking(question, terms_of(answer, **options)), act)
 
-    async def fan_out(
+    def fan_out(
         self, handoffs: Iterable[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
-    ) -> list[Any]:
+    ) -> Coroutine[Any, Any, list[Any]]:
         """Run other agents in parallel and return their results, in the order given. For plain functions.
 
         Each handoff becomes a child job (`info().parent` is this one) with its own retries and handoffs. The child's
@@ -251,12 +264,17 @@ class Context(BaseContext):
         results, and the others are made again.
         """
 
+        return self._fan_out(handoffs, wait, failures, self._steps.losses.caller())
+
+    async def _fan_out(
+        self, handoffs: Iterable[Handoff[Any]], wait: Wait, failures: Failures, caller: Caller
+    ) -> list[Any]:
         async def act(asked: Command[Any] | Later) -> Any:
             return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
 
-        given, told = self._several(handoffs), self._steps.losses.told(home=self._steps.at_home)
+        given = self._several(handoffs)
         async with self._steps.tasks_turn:
-            return await afollow(self._joining(given, wait, failures, told), act)
+            return await afollow(self._joining(given, wait, failures, caller), act)
 
     async def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait for `delay` (seconds or a timedelta), also for weeks. For plain functions.

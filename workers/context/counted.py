@@ -15,6 +15,7 @@ from typing import Any
 
 from ..session import LeaseSession
 from .arguments import older_digests
+from .losses import ordinal
 from .steps import ReplayMismatch, Steps
 
 # For how many seconds a call that is new lets tasks go ahead that have not made their earlier calls again. What they
@@ -103,7 +104,7 @@ def _repeated(
 
 
 def _left(steps: Steps, earlier: Mapping[str, object]) -> list[str]:
-    return sorted(earlier.keys() - steps.made, key=lambda full: int(full.partition("#")[2] or 0))
+    return sorted(earlier.keys() - steps.made, key=ordinal)
 
 
 def is_counted(full: str, name: str) -> bool:

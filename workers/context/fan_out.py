@@ -21,6 +21,7 @@ from ..journal import named, packed
 from ..session import LeaseSession
 from .asking import unanswered
 from .counted import Later, apart, counted
+from .losses import Caller
 from .steps import BESIDE, SINCE, Pause, Steps
 
 _PREFIX = "fan/"
@@ -60,16 +61,16 @@ class Spawning(Pause):
 
 
 def joining(
-    steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object, told: Collection[str]
+    steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object, caller: Caller
 ) -> Joining:
     """The results of ended children, in order.
 
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed. What is
-    recorded since then need not fit any more. `told` are the losses that the calling code knew.
+    recorded since then need not fit any more.
     """
     earlier = {full: made[0] for full, made in _made(session).items()}
     full, digest = yield from counted(steps, "fan_out", arguments, earlier, session, optional=steps.since)
-    steps.losses.call(full, told)
+    steps.losses.call(full, caller.told)
     if full not in earlier and (news := apart(steps, session)):
         yield Record(session.fence, packed(news))
     _, *fans = session.journal.get(_PREFIX + full, [digest])
@@ -81,7 +82,7 @@ def joining(
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
     key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     if not fans or _is_again(session, full, fans):
-        also = _also(steps, session, full, len(wanted.handoffs), told)
+        also = _also(steps, session, full, len(wanted.handoffs), caller.told)
         if not fans or len(done) < wanted.need:
             rows = [row for rows in ended.values() for row in rows]
             there = yield from _there(session.job_id, rows, key, wanted.spare)
@@ -91,7 +92,7 @@ def joining(
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
     if len(done) < wanted.need:
-        steps.losses.note(full, key, steps.ahead(_counted(session)))
+        steps.losses.note(full, key, steps.ahead(_counted(session)), caller)
     if fans[1:]:
         yield from _count_earlier(session, steps.since - steps.made)
     results = _results(session, book, wanted, ended, fans[-1], key)
@@ -136,11 +137,13 @@ def _also(steps: Steps, session: LeaseSession, full: str, size: int, told: Colle
     }
     if session.journal.get(_AGAIN + full):
         records[_AGAIN + full] = None
-    if full not in made and not steps.at_home:
-        records[BESIDE + full] = [sorted(told), sorted(steps.all_recorded(unanswered(session)))]
-    if full in made and (ahead := steps.ahead(_counted(session))):
+    ahead = steps.ahead(_counted(session))
+    if full in made and ahead:
         records[SINCE + full] = sorted(ahead)
         steps.since |= ahead
+    if full not in made and (ahead or steps.losses.apart):
+        found = steps.all_recorded(_counted(session)) - steps.losses.found.keys()
+        records[BESIDE + full] = [sorted(told), sorted(found)]
     if size > AT_ONCE:
         records[_LARGE + full] = size
     return records

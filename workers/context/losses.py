@@ -2,43 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from contextvars import ContextVar
-from weakref import ref
+from typing import NamedTuple
+from weakref import WeakKeyDictionary, ref
+
+from ..threads import Place, Runner, beside, place, runner
 
 # The losses that the code here was told of, and in which run. Tasks inherit it from those that start them, and threads
 # do with `asyncio.to_thread`. (Weak, because a pool's threads stay.)
 _TOLD: ContextVar[tuple[ref[Losses], frozenset[str]] | None] = ContextVar("batonpass_told", default=None)
 
 
+class Caller(NamedTuple):
+    """Who calls: its task or thread, although another one may await that, and the losses that it knows."""
+
+    where: Runner
+    told: frozenset[str]
+
+
 class Losses:
     """A fan-out is made again if nothing is recorded that may depend on how its children ended.
 
-    `made` has, for each fan-out that another task or thread than the agent's own has called, the losses that this one
-    was told of, and what was recorded when it was made.
+    `made` has, for each fan-out that was made while other tasks or threads than the agent's own called something, too,
+    the losses that its caller knew of, and what was recorded then and is not named with an earlier one.
     """
 
-    def __init__(self, made: Mapping[str, Sequence[Collection[str]]]) -> None:
+    def __init__(self, made: Mapping[str, Sequence[Collection[str]]], home: Place | None) -> None:
         # By key, with the record that has a redrive make them again ("": it does so without one).
         self.again: dict[str, str] = {}
         self._noted: dict[str, tuple[str, set[str]]] = {}
-        self._made = made
+        self._home = home
+        self._before: Container[Runner] = ()  # the tasks and threads that were there when the first one was told
+        self._callers = WeakKeyDictionary[Runner, set[str]]()
+        self._knew = {full: told for full, (told, _) in made.items()}
+        # Which fan-out was the first that found something recorded.
+        self.found: dict[str, int] = {}
+        for full in sorted(made, key=ordinal):
+            for each in made[full][1]:
+                self.found.setdefault(each, ordinal(full))
+        self.apart = False  # other tasks or threads than the agent's own have called something
 
-    def told(self, *, home: bool) -> frozenset[str]:
-        """Those that the code here was told of. Tasks tell the agent's own (`home`) in any way."""
-        if home:
-            return frozenset(self._noted)
+    def caller(self) -> Caller:
+        """The code here. The agent's own may know of all losses, because its tasks tell it in any way, and so may those
+        that have begun since."""
+        here, known = runner(), frozenset(self._noted)
+        if place() != self._home:
+            self.apart = True
+            if here in self._before:
+                known &= self._inherited() | self._callers.get(here, set())
+        return Caller(here, known)
+
+    def _inherited(self) -> frozenset[str]:
         run, told = _TOLD.get() or (None, frozenset[str]())
-        return told & self._noted.keys() if run is not None and run() is self else frozenset()
+        return told if run is not None and run() is self else frozenset()
 
-    def note(self, full: str, record: str, ahead: Collection[str]) -> None:
-        """A fan-out lost children, as the code that calls this is told. `ahead` is what is recorded, and this run has
-        not called yet."""
+    def note(self, full: str, record: str, ahead: Collection[str], caller: Caller) -> None:
+        """A fan-out lost children, as the code that calls this, and its `caller`, are told. `ahead` is what is
+        recorded, and this run has not called yet."""
+        if not self._noted:
+            self._before = beside(self._home)
         left = {each for each in ahead if not self._is_beside(full, each)}
         self._noted[full] = record, left
         if not left:
             self.again[full] = record
-        _TOLD.set((ref(self), self.told(home=False) | {full}))
+        _TOLD.set((ref(self), self._inherited() | {full}))
+        self._callers.setdefault(caller.where, set()).add(full)
 
     def call(self, full: str, told: Collection[str]) -> None:
         """A fan-out or a step is called, by code that was told of these losses before."""
@@ -54,10 +83,16 @@ class Losses:
     def act(self, full: str) -> None:
         """An effect or a question is called. To be safe, that depends on each loss that anybody was told of: what it
         did because a child was lost must not be done beside what this child does when it goes on."""
+        self.caller()
         self.call(full, list(self._noted))
 
     def _is_beside(self, lost: str, full: str) -> bool:
         """Whether a call surely does not depend on how the children of a fan-out ended."""
-        if full in self._made.get(lost, ((), ()))[1]:
+        if full in self.found and self.found[full] <= ordinal(lost):
             return True
-        return full in self._made and lost not in self._made[full][0]
+        return full in self._knew and lost not in self._knew[full]
+
+
+def ordinal(full: str) -> int:
+    """The place of a counted call among those of its name, by its key."""
+    return int(full.partition("#")[2] or 0)

@@ -26,7 +26,7 @@ from ..parts import is_anothers
 from ..session import LeaseSession
 from ..threads import place
 from .arguments import digest_of, same
-from .losses import Losses
+from .losses import Caller, Losses
 
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
@@ -84,7 +84,7 @@ class Steps:
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
         self.told = Told()  # their errors in this run
-        self.losses = Losses(named(session.journal, BESIDE))
+        self.losses = Losses(named(session.journal, BESIDE), session.home)
         # What an earlier run recorded before failed children went on. What it was made of may have changed with them.
         self.since = {full for names in named(session.journal, SINCE).values() for full in names or ()}
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
@@ -164,12 +164,19 @@ class Steps:
         return self._own_state
 
     def begin(
-        self, name: str, key: str | None, arguments: object, *, users: bool = False, part: str = ""
+        self,
+        name: str,
+        key: str | None,
+        arguments: object,
+        *,
+        users: bool = False,
+        part: str = "",
+        caller: Caller | None = None,
     ) -> tuple[str, bytes, Recorded | None]:
         """Enter a step. Returns its key, its arguments' digest, and its record if it is done.
 
         `users` means that a user named it. `part` is the agent's part whose it is, unless the code here is one's.
-        Raises if this run must stop.
+        `caller` is who calls it, if that is not the code here. Raises if this run must stop.
         """
         self._session.check()
         if key is None and not self._own_state:
@@ -182,7 +189,7 @@ class Steps:
         if name in ("ask", "effect") and not users:
             self.losses.act(full)
         else:
-            self.losses.call(full, self.losses.told(home=self.at_home))
+            self.losses.call(full, (caller or self.losses.caller()).told)
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)
         # The result that a person gave is of any arguments, but it is one call's.
