@@ -85,6 +85,8 @@ def prune_jobs(records: Records, command: PruneJobs) -> Freed:
     cutoff = records.now - command.older_than
     ended, kept, budget, left = 0, 0, command.limit, MOST_SPANS
     for row in rows:
+        if row.created > cutoff:  # it and all that follow can't have ended before
+            return Freed(ended)
         own = row.thread == row.id and len(records.jobs_on(row.id, 2)) == 1
         if row.state not in ENDED or row.updated > cutoff or (own and _of_use(records, row.id, cutoff)):
             kept += 1

@@ -131,7 +131,10 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         return self._jobs_where("thread = ? ORDER BY +created, id LIMIT ?", thread, limit)
 
     def oldest_jobs(self, start: int, limit: int) -> list[JobRow]:
-        return self._jobs_where("1 ORDER BY created, id LIMIT ? OFFSET ?", limit, start)
+        # The inner one passes over jobs in the index alone. The table would be read for each of them.
+        page = "SELECT id FROM job WHERE namespace = ? ORDER BY created, id LIMIT ? OFFSET ?"
+        ordered = f"{_SELECT_JOB} WHERE id IN ({page}) ORDER BY created, id"
+        return [JobRow(*row) for row in self._db.execute(ordered, (self._namespace, limit, start))]
 
     def unfinished(self, fan: str, limit: int) -> list[JobRow]:
         unended = "state IN ('submitted', 'working', 'input_required')"

@@ -271,6 +271,19 @@ def test_pruning_many_jobs(bench: Bench, saves: int) -> None:
 
 
 @pytest.mark.one_partition
+def test_pruning_jobs_ends_at_the_first_young_one(bench: Bench) -> None:
+    """They come in order of their creation. To page through all that stay took a minute for 40,000 of them."""
+    old, waiting = bench.start(), bench.submit()
+    bench.do(c.Complete(old, b"result"))
+    bench.clock.advance(DAY)
+    young = [bench.start(agent="review") for _ in range(5)]
+    for fence in young:
+        bench.do(c.Complete(fence, b"result"))
+    assert bench.do(c.PruneJobs(DAY, 0, 3)) == c.Freed(1), "nothing is left to look at behind a full page"
+    assert {row.id for row in bench.do(c.ListJobs())} == {waiting, *(fence.job_id for fence in young)}
+
+
+@pytest.mark.one_partition
 def test_a_page_frees_no_more_checkpoints_than_it_may(bench: Bench) -> None:
     for _ in range(3):
         fence = bench.start()

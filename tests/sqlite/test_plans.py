@@ -65,6 +65,21 @@ def test_a_job_is_pruned_without_a_look_at_all_others(tmp_path: Path) -> None:
     assert many < few * 1.5
 
 
+def test_jobs_that_stay_are_passed_over_in_an_index(tmp_path: Path) -> None:
+    """For each page, to read the rows of all that come before it takes 0.1 s for 40,000 of them."""
+    with Bench(SqliteHarness(tmp_path / "store.db"), side="sync") as bench:
+        store: Any = bench.store
+        asked = list[str]()
+        with store._writing as connection:
+            connection.set_trace_callback(asked.append)
+        bench.do(c.PruneJobs(0, 7, 5))
+        [page] = [query for query in asked if "OFFSET 7" in query]
+        with store._reading as connection:
+            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {page}")]
+    assert "SEARCH job USING COVERING INDEX job_listed (namespace=?)" in plan
+    assert "SEARCH job USING INDEX job_listed (namespace=?)" not in plan
+
+
 def test_a_threads_jobs_are_listed_without_a_look_at_all_others(tmp_path: Path) -> None:
     few, many = (steps(tmp_path / f"{others}.db", lambda _: c.JobsOn("t"), others) for others in (20, 200))
     assert many < few * 1.5 + 2
