@@ -180,14 +180,18 @@ async def _trim(store: Store) -> None:
 
 async def keep_declared(store: Store, app: App, served: Collection[str]) -> None:
     """Register the app's agents again with a store that was emptied, or lost its last writes: without its record, no
-    submit reaches a live worker. The record of `served` agents is also kept to what live workers read. Ends by
-    cancellation."""
-    looks = dict.fromkeys(served, 0)
+    submit reaches a live worker, and without its namespace, which is made again, too, the command line finds nothing.
+    The record of `served` agents is also kept to what live workers read. Ends by cancellation."""
+    looks, emptied = dict.fromkeys(served, 0), False
     while True:
         await anyio.sleep(_DECLARED + random.uniform(0, _DECLARED_JITTER))
         try:
             lost = await adrive(store, recalling(app, looks))
+            if lost:
+                emptied = True  # until the namespace is there: the next look finds the agents
+                _log.warning("the store had lost its record of %s: registered again", ", ".join(lost))
+            if emptied:
+                await store.aopen()
+                emptied = False
         except BatonpassError:  # the rounds log it
             continue
-        if lost:
-            _log.warning("the store had lost its record of %s: registered again", ", ".join(lost))

@@ -169,7 +169,9 @@ class ClusterStore:
         """How many partitions the namespace has, and whether it is new. Whoever opens it first decides that, for
         ever."""
         [first] = self._new_partitions(1)
-        counting = first.counted(self._wanted or DEFAULT_PARTITIONS, self._absent)
+        # Opened again, after the cluster lost everything: what has it open goes on with as many as it knows.
+        wanted = self._wanted or len(self._partitions) or DEFAULT_PARTITIONS
+        counting = first.counted(wanted, self._absent)
         [(count, is_new)] = good((yield from together([(first, counting)])))
         if self._wanted and count != self._wanted:
             raise BadSetup(
