@@ -58,21 +58,31 @@ class Notes:
             self._loop.call_soon(self._say_ended)
         self._ended.append((about, how))
 
+    def away(self, lease: str) -> None:
+        """A delivery runs in another process, which logs how it fails: so its start is logged now."""
+        if lease in self._begun:
+            _say(*self._begun.pop(lease))
+
     def over(self, lease: str) -> None:
-        """A delivery no longer runs, however it ended."""
+        """A delivery's code no longer runs, however it ended. Call this before that is logged: a start that is told
+        after it would look like another one."""
         self._begun.pop(lease, None)
 
     def _say_begun(self) -> None:
         self._saying = False
-        for about, delivery in self._begun.values():
-            row = delivery.job
-            _log.info("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
+        for each in self._begun.values():
+            _say(*each)
         self._begun.clear()
 
     def _say_ended(self) -> None:
         line = "; ".join([f"{about}: {how}" for about, how in self._ended])
         _log.info("%s", line, extra={"jobs": self._ended.copy()})
         self._ended.clear()
+
+
+def _say(about: About, delivery: Delivery) -> None:
+    row = delivery.job
+    _log.info("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
 
 
 def _resumed(delivery: Delivery) -> str:

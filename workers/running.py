@@ -81,7 +81,7 @@ class Runner:
         self._store = store
         self._keeper = keeper
         self._attempts = Attempts(app, store, book, adapters, resources)
-        self.aside = Aside()
+        self.aside, self.notes = Aside(), Notes()
         self._left = left or LeftBehind()
         self._closing = Closing(store, book, self._ends)
         self._leaving = Leaving(store, self._closing, self.aside, app.version)
@@ -95,7 +95,6 @@ class Runner:
         # Called with the lease of each delivery whose agent is done, and of each whose end is about to be written.
         self.done: Callable[[str], None] | None = None
         self.ends: Callable[[str], None] | None = None
-        self.notes = Notes()
         self._trouble = Troubles("agents' writes fail")  # of all deliveries together
         self._most = {agent.name: _most(agent) for agent in app}
         self._draining = False
@@ -172,7 +171,7 @@ class Runner:
         await self._held(about, row, session, self._attempt(about, row, envelope, session))
 
     def _in_children(self, pool: Pool) -> ChildRunner:
-        return ChildRunner(self._app, self._store, pool, self._closing, self.aside, self._ends)
+        return ChildRunner(self._app, self._store, pool, self._closing, self.aside, self.notes, self._ends)
 
     def _child_runner_for(self, row: JobRow) -> ChildRunner | None:
         """What runs a job in a child, if it needs one."""
@@ -194,6 +193,7 @@ class Runner:
                 if self._keeper is not None:
                     self._keeper.limit(row.lease, self._most[row.agent])
                 return False
+            self.notes.over(row.lease)
             await self._leaving.leave(about, row, f"can't run it: {error}")
         return True
 
@@ -280,6 +280,7 @@ class Runner:
     async def _unopened(self, about: About, delivery: Delivery, error: BatonpassError) -> None:
         """What was claimed can't be read. If only this worker can't read it, leave it to another one."""
         row = delivery.job
+        self.notes.over(row.lease)
         if isinstance(error, Unavailable):
             await self._gave_up(about, row, error)
             return
@@ -296,12 +297,7 @@ class Runner:
         calls.enter()
         self._running[row.lease].at_work = AtWork(about, agent, calls)
         try:
-            session.check()
-            check_answered(agent, session)
-            timeout = seconds_of(agent.timeout) if self._keeper is not None else None
-            with attempt_span(self._app.tracer, session):
-                work = self._attempts.run(agent, envelope, session)
-                command = await (work if timeout is None else _in_time(timeout, work))
+            command = await self._outcome(agent, envelope, session)
             self.aside.take_back(row.queue)
             await self._end(about, session, command)
         except Drained:
@@ -326,6 +322,17 @@ class Runner:
                 session.told.end()
             self._trouble.gave_up(row.lease)
             self._left.take(about, calls)
+
+    async def _outcome(self, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> Command[None]:
+        try:
+            session.check()
+            check_answered(agent, session)
+            timeout = seconds_of(agent.timeout) if self._keeper is not None else None
+            with attempt_span(self._app.tracer, session):
+                work = self._attempts.run(agent, envelope, session)
+                return await (work if timeout is None else _in_time(timeout, work))
+        finally:
+            self.notes.over(session.fence.lease_id)
 
     async def _failed(
         self, about: About, row: JobRow, agent: Agent[Any] | None, session: LeaseSession, error: BaseException

@@ -16,6 +16,7 @@ from ...coordinator.commands import ReadKept, Restore
 from ...coordinator.rows import Delivery
 from ...coordinator.store import Store
 from ..aside import Aside
+from ..notes import Notes
 from ..outcomes.closing import Closing
 from ..pauses import PATIENCE
 from ..session import LeaseSession
@@ -44,13 +45,21 @@ class ChildRunner:
     """Runs deliveries in the children of a pool. The child writes how a run ended, unless it is killed."""
 
     def __init__(
-        self, app: App, store: Store, pool: Pool, closing: Closing, aside: Aside, ends: Callable[[str], None]
+        self,
+        app: App,
+        store: Store,
+        pool: Pool,
+        closing: Closing,
+        aside: Aside,
+        notes: Notes,
+        ends: Callable[[str], None],
     ) -> None:
         self._app = app
         self._store = store
         self._pool = pool
         self._closing = closing
         self._aside = aside
+        self._notes = notes
         self._ends = ends
 
     def drain(self) -> None:
@@ -65,6 +74,7 @@ class ChildRunner:
         if (child := await self._pool.take()) is None:
             await self._closing.release(about, fence)
             return
+        self._notes.away(row.lease)
         report, died = None, None
         late = Late(seconds_of(self._app[row.agent].timeout))
 
