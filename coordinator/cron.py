@@ -16,6 +16,27 @@ from .calls.inputs import text
 
 # Seconds. No zone changes its clocks twice in that time, or by more.
 _WEEK = 7 * 24 * 3600
+_FIELDS = (
+    ("second", 0, 59),
+    ("minute", 0, 59),
+    ("hour", 0, 23),
+    ("day-of-month", 1, 31),
+    ("month", 1, 12),
+    ("day-of-week", 0, 6),
+)
+_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_NAMED = {name: at for at, name in enumerate(_DAYS)} | {name: at for at, name in enumerate(_MONTHS, 1)}
+# What other programs take in place of the fields.
+_NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
 
 
 def check(cron: str, timezone: str) -> None:
@@ -27,12 +48,45 @@ def check(cron: str, timezone: str) -> None:
         ZoneInfo(text(timezone, "timezone"))
     except (KeyError, ValueError, OSError):
         raise BadSetup(f"timezone={timezone!r} is unknown: use a name such as Europe/Berlin or UTC") from None
+    if fields := _NICKNAMES.get(cron.strip().lower()):
+        raise BadSetup(f"cron={cron!r} is not a cron expression of five fields: write {fields!r}")
+    _check_terms(cron)
     try:
         due = next(CronSim(cron, datetime.now(UTC)), None)
     except CronSimError as error:
         raise BadSetup(f"cron={cron!r} is not a cron expression ({error}): write e.g. '0 9 * * 1-5'") from None
     if due is None:
         raise BadSetup(f"cron={cron!r} is never due")
+
+
+def _check_terms(cron: str) -> None:
+    """Refuse a step that never comes to a second value, which would silently mean another interval, and a range that
+    goes round. What else is wrong, the parser tells."""
+    parts = cron.upper().split()
+    if len(parts) not in (5, 6):
+        return
+    for (field, first, last), part in zip(_FIELDS[-len(parts) :], parts, strict=True):
+        for term in part.split(","):
+            values, _, step = term.partition("/")
+            if (_number(step) or 0) > (most := last - first + 1):
+                raise BadSetup(
+                    f"cron={cron!r}: in {term!r}, the step is larger than the {field} field, which has {most} values: "
+                    "it would only come at the first one. Write it in the field of a larger unit: every two hours are "
+                    "'0 */2 * * *'"
+                )
+            start, _, end = values.partition("-")
+            begins, ends = _number(start), _number(end)
+            if begins is not None and ends is not None and ends < begins <= last:
+                raise BadSetup(
+                    f"cron={cron!r}: {values!r} in the {field} field goes backwards: write it as two ranges, "
+                    f"'{start}-{last},{first}-{end}'"
+                )
+
+
+def _number(text: str) -> int | None:
+    if text.isascii() and text.isdecimal():
+        return int(text) if len(text) < 10 else 10**9  # Python refuses to read thousands of digits
+    return _NAMED.get(text)
 
 
 def following(cron: str, timezone: str, after: int) -> int | None:

@@ -77,8 +77,32 @@ def test_the_latest_time_is_the_last_of_those_that_follow() -> None:
         ("0 9 * *", "UTC", "not a cron expression"),
         ("0 9 30 2 *", "UTC", "day-of-month"),
         ("* * * * *", "Mars/Base", "zone"),
+        ("*/90 * * * *", "UTC", r"'\*/90', the step is larger than the minute field, which has 60 values"),
+        ("0 0 1,3-9/61 * * *", "UTC", "'3-9/61', the step is larger than the hour field"),
+        ("0 0 * * 0/8", "UTC", "larger than the day-of-week field, which has 7 values"),
+        (f"*/{'9' * 5000} * * * *", "UTC", "larger than the minute field"),
+        ("0 22-4 * * *", "UTC", "'22-4' in the hour field goes backwards: .* '22-23,0-4'"),
+        ("0 0 * * 1,fri-mon/2", "UTC", "'FRI-MON' in the day-of-week field goes backwards: .* 'FRI-6,0-MON'"),
+        ("0 0 31-1 * *", "UTC", "'31-31,1-1'"),
+        ("@daily", "UTC", "'@daily' is not a cron expression of five fields: write '0 0 \\* \\* \\*'"),
+        ("@Hourly ", "UTC", "write '0 \\* \\* \\* \\*'"),
+        ("@reboot", "UTC", "'@reboot' is not a cron expression .* write e.g. '0 9"),
+        ("", "UTC", "not a cron expression"),
     ],
 )
 def test_what_is_no_time_is_refused(expression: str, zone: str, says: str) -> None:
     with pytest.raises(bp.BadSetup, match=says):
         cron.check(expression, zone)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("*/60 * * * *", "0 */24 * * *", "0 0 */31 * *", "0 0 1 */12 *", "0 0 * * */7", "*/60 * * * * *"),
+        *("0 22-23,0-4 * * *", "0 0 * * FRI-6,0-MON", "0 0 31-31,1-1 * *", "0 0 * * 5-7", "0 0 LW jan-dec/3 *"),
+        *("0 0 L * *", "0 0 * * MON#2", "0 0 * * 5L"),
+    ],
+)
+def test_the_largest_steps_and_other_forms_are_taken(expression: str) -> None:
+    """Also those that an error says to write."""
+    cron.check(expression, "UTC")
