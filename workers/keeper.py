@@ -23,6 +23,16 @@ _BEATS = 4
 # ... and the longest pause between two. A worker that gives up a job because the store is away (after PATIENCE) has
 # missed at least one heartbeat by then.
 _PAUSE = PATIENCE / 3
+# Why a lease was not renewed in time. The second is all that can be known: whoever stands still in the middle of a call
+# can't tell that from a slow store.
+_AWAY = "the store could not be reached in time, or took no writes"
+_LATE = "its heartbeat was answered too late: the store was slow, or this process stood still"
+_STOOD_STILL = (
+    "this process stood still for %.1f s or longer: it was suspended, its machine had no time for it, or code in it "
+    "held Python's lock (a slow regular expression, say). Leases ran out, so other workers may repeat %s. "
+    'Code that holds the lock for so long belongs in isolation="process", or give the worker a longer --lease'
+)
+_TOLD = 5  # jobs that are named at most
 
 
 @dataclass(slots=True)
@@ -43,8 +53,8 @@ class LeaseKeeper:
         self._store = store
         self._pause = min(shortest / 1000 / _BEATS, _PAUSE)
         self._held: dict[str, _Held] = {}  # by lease
-        # Leases that we tried to renew in time without reaching the store. Only the keeper's thread uses this.
-        self._cut_off: dict[str, Fence] = {}
+        # Leases that we tried to renew in time, and why that failed. Only the keeper's thread uses this.
+        self._cut_off: dict[str, tuple[Fence, str]] = {}
         self._lock = Lock()
         self._wake = Event()
         self._stopped = False
@@ -99,10 +109,22 @@ class LeaseKeeper:
     def _rest(self) -> None:
         """Wait until heartbeats are due."""
         end = time.monotonic() + self._pause
-        while not self._wake.wait(max(0.0, min(end - time.monotonic(), LOOK))) and time.monotonic() < end:
+        while not self._waited(end) and time.monotonic() < end:
             self._look()
         self._wake.clear()
         self._look()
+
+    def _waited(self, end: float) -> bool:
+        """Wait until then, for LOOK seconds at most. Returns whether there is something to do before."""
+        due = min(end, time.monotonic() + LOOK)
+        woken = self._wake.wait(max(0.0, due - time.monotonic()))
+        now = time.monotonic()
+        with self._lock:
+            over = [each.fence.job_id for each in self._held.values() if due < each.runs_out <= now]
+        if over:
+            jobs = ", ".join(over[:_TOLD]) + (f" and {len(over) - _TOLD} more" if len(over) > _TOLD else "")
+            _log.warning(_STOOD_STILL, now - due, f"job{'s' if len(over) > 1 else ''} {jobs}")
+        return woken
 
     def _look(self) -> None:
         if self._standstill is not None and not self._stopped:
@@ -119,13 +141,13 @@ class LeaseKeeper:
             self._lose(each, "lost")
         in_time = {each.fence.lease_id: each.fence for each in held if now < each.runs_out}
         try:
-            lost = self._renew(held, now)
-            self._cut_off |= {lease: fence for lease, fence in in_time.items() if lease in lost}
+            for lease in in_time.keys() & self._renew(held, now):
+                self._cut_off.setdefault(lease, (in_time[lease], _LATE))
             self._give_back()
             self._trouble.over()  # not sooner: a full disk refuses a release, but not a heartbeat for no lease
         except BatonpassError as error:
             if isinstance(error, Unavailable):
-                self._cut_off |= in_time
+                self._cut_off |= {lease: (fence, _AWAY) for lease, fence in in_time.items()}
             self._trouble.met(error)
             time.sleep(0.1)
             self._wake.set()
@@ -148,11 +170,11 @@ class LeaseKeeper:
         job, did not try to renew in time. That still counts, except in the milliseconds of each heartbeat: whoever is
         frozen in one has tried, and can't tell why no answer came.)"""
         with self._lock:
-            self._cut_off = {lease: fence for lease, fence in self._cut_off.items() if lease not in self._held}
-        for lease, fence in list(self._cut_off.items()):
+            self._cut_off = {lease: given for lease, given in self._cut_off.items() if lease not in self._held}
+        for lease, (fence, why) in list(self._cut_off.items()):
             with suppress(Fenced, NotFound):  # it has ended, or others have run it since
                 self._store.call(Release(fence, cut_off=True))
-                _log.info("job %s: given back, as the store could not be reached in time", fence.job_id)
+                _log.info("job %s: given back, as %s", fence.job_id, why)
             del self._cut_off[lease]
 
     def _lose(self, held: _Held, status: str) -> None:

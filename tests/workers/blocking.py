@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 
 import batonpass as bp
 
 from .agents import Done, Task, gated, gated_async
 
 app = bp.App("blocking")
+_HELD: list[str] = []
 
 
 @app.agent("blocks", accepts=Task, returns=Done)
@@ -29,3 +31,12 @@ async def blocks_in_task(task: Task) -> Done:
 @app.agent("waits", accepts=Task, returns=Done)
 async def waits(task: Task) -> Done:
     return Done(words=[await gated_async(task.text, task.text)])
+
+
+@app.agent("holds-the-lock", accepts=Task, returns=Done)
+def holds_the_lock(task: Task) -> Done:
+    """Keeps Python's lock, which PyDLL doesn't let go: once, as the worker takes the job over from itself."""
+    if not _HELD:
+        _HELD.append(task.text)
+        ctypes.PyDLL(None).usleep(int(task.seconds * 1_000_000))
+    return Done(words=[task.text])

@@ -136,8 +136,12 @@ class AwayStore:
 @pytest.mark.parametrize("renewals", [0, 2])
 @pytest.mark.parametrize("failures", [0, 3])
 @pytest.mark.parametrize("in_time", [True, False])
-def test_who_was_cut_off_has_tried_to_renew_its_lease_in_time(in_time: bool, failures: int, renewals: int) -> None:
-    """Also within one call, which retries by itself. A worker that was frozen has not tried."""
+def test_who_was_cut_off_has_tried_to_renew_its_lease_in_time(
+    in_time: bool, failures: int, renewals: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also within one call, which retries by itself. A worker that was frozen has not tried. The log says that the
+    store was away only if it was."""
+    caplog.set_level("INFO")
     store, told = AwayStore(renewals, failures), list[str]()
     keeper, fence = LeaseKeeper(cast(Store, store), shortest=40), c.Fence("j1", 1, "l1")
     keeper.hold(fence, 60_000 if in_time else 0, lambda lease, status: told.append(status))
@@ -145,6 +149,8 @@ def test_who_was_cut_off_has_tried_to_renew_its_lease_in_time(in_time: bool, fai
     wait_until(lambda: told, what="the heartbeat that gets through")
     keeper.stop()
     assert store.heard[1:] == ([c.Release(fence, cut_off=True)] if in_time else [])
+    why = "the store could not be reached" if failures else "its heartbeat was answered too late"
+    assert (f"job j1: given back, as {why}" in caplog.text) == in_time
 
 
 class FullStore(AwayStore):

@@ -39,7 +39,7 @@ def test_heartbeats_that_fail_do_not_flood_the_log(caplog: pytest.LogCaptureFixt
     caplog.set_level(logging.INFO, logger="batonpass.worker")
     store = FullStore(failures=5)
     keeper = LeaseKeeper(cast(Store, store), shortest=40)
-    keeper.hold(Fence("j1", 1, "l1"), 40, lambda lease, why: None)
+    keeper.hold(Fence("j1", 1, "l1"), 60_000, lambda lease, why: None)
     keeper.start()
     wait_until(lambda: store.calls > 6, what="the heartbeat is not tried again")
     keeper.stop()
@@ -52,7 +52,7 @@ def test_heartbeats_go_on_whatever_goes_wrong_with_one(caplog: pytest.LogCapture
     """Only the thread that makes them keeps this worker's leases."""
     store = FullStore(failures=1, error=RuntimeError("a mistake of a library"))
     keeper = LeaseKeeper(cast(Store, store), shortest=40)
-    keeper.hold(Fence("j1", 1, "l1"), 40, lambda lease, why: None)
+    keeper.hold(Fence("j1", 1, "l1"), 60_000, lambda lease, why: None)
     keeper.start()
     wait_until(lambda: store.calls > 2, timeout=30, what="there is no heartbeat any more")
     keeper.stop()
