@@ -82,6 +82,13 @@ class Declaration:
         same = accepts != self.accepts or same_fields(agent.accepts.model_json_schema(), self.schema)
         return None if same else "fields"
 
+    def contradicted(self, agent: Agent[Any]) -> str | None:
+        """What `differs` finds, in words, for whoever starts a new release or is about to."""
+        accepts, differs = contract_ref(agent.accepts), self.differs(agent)
+        if differs == "contract":
+            return f"accepts {accepts}, but app {self.app!r} declared that it accepts {self.accepts}: rename the agent"
+        return f"{accepts} has other fields than app {self.app!r} declared: raise its version=" if differs else None
+
 
 class _Recorded(NamedTuple):
     """What the store has recorded. It is replaced as a whole, because other threads may look into it meanwhile."""

@@ -28,8 +28,8 @@ async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coor
     """Refuse agents that live workers serve with other contracts, because the workers would fail each other's jobs.
     Returns those of the app's other agents that they serve so: the record of these is theirs.
 
-    Another version of a contract is another queue, as rolling deploys need. If the app can't read an older version, log
-    it.
+    Another version of a contract is another queue, as rolling deploys need. If the app can't read an older version, or
+    may not read what waits with this one, log it.
     """
     theirs = list[str]()
     recorded = await coordinator.store.acall(Declared())
@@ -50,6 +50,7 @@ async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coor
         if differs and await _stays(agent.name, other, coordinator):
             what = f"agent {agent.name!r}: a live worker of app {other.app!r} {differs}"
             raise BadSetup(f"{what}, or stop that worker")
+        _tell_changed(agent, other)
     return theirs
 
 
@@ -61,6 +62,20 @@ def _tell_older(agent: Agent[Any], app: App, before: ContractRef) -> None:
             "can upcast them (@app.upcast(%s, from_version=%d))",
             *(agent.name, before, agent.accepts.__name__, before.version),
         )
+
+
+def _tell_changed(agent: Agent[Any], before: Declaration) -> None:
+    """Nobody else serves the agent now, but jobs may wait that the release before has left."""
+    if (changed := before.contradicted(agent)) is None:
+        return
+    if before.differs(agent) == "contract":
+        _log.warning("agent %s %s. Jobs that wait with that are left to workers that accept it", agent.name, changed)
+        return
+    _log.warning(
+        "agent %s: %s and add an upcast (@app.upcast(%s, from_version=%d)). Jobs that wait with the old fields fail "
+        "now, if they don't fit the new ones",
+        *(agent.name, changed, agent.accepts.__name__, before.accepts.version),
+    )
 
 
 def _difference(agent: Agent[Any], other: Declaration) -> str | None:

@@ -37,7 +37,7 @@ def against_agents(app: App, declared: Declared, workers: Sequence[WorkerInfo]) 
     recorded."""
     live = {name for worker in workers for name in worker.agents}
     for agent in app:
-        if (before := declared.get(agent.name)) and (differs := _difference(agent, before)):
+        if (before := declared.get(agent.name)) and (differs := before.contradicted(agent)):
             yield Finding("fail" if agent.name in live else "warn", f"agent {agent.name}", differs)
         for to, given in _onward(agent):
             problem = _unread(app, given, to) if to in app else _unreceived(given, to, declared.get(to))
@@ -77,13 +77,6 @@ def _upcast(accepts: type[Contract], ref: ContractRef) -> str:
     now = contract_ref(accepts)
     older = ref.name == now.name and ref.version < now.version
     return f" (@app.upcast({accepts.__name__}, from_version={ref.version}))" if older else ""
-
-
-def _difference(agent: Agent[Any], before: Declaration) -> str | None:
-    accepts, differs = contract_ref(agent.accepts), before.differs(agent)
-    if differs == "contract":
-        return f"accepts {accepts}, but app {before.app!r} declared that it accepts {before.accepts}: rename the agent"
-    return f"{accepts} has other fields than app {before.app!r} declared: raise its version=" if differs else None
 
 
 def _unreceived(given: ContractRef, to: str, receiver: Declaration | None) -> tuple[Level, str] | None:

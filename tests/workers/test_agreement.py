@@ -105,6 +105,37 @@ async def test_one_that_has_ended_is_waited_out(store_url: str) -> None:
         await (await coordinator.submit("write", {"facts": [1]})).result(timeout=10)
 
 
+@pytest.mark.parametrize(
+    ("now", "says"),
+    [
+        (notes(facts=list[str]), None),
+        (notes(version=2, facts=list[int]), "agent write accepted agree.notes@1 before"),
+        (
+            notes(facts=list[int]),
+            "agent write: agree.notes@1 has other fields than app 'desk' declared: raise its version= and add an "
+            "upcast (@app.upcast(Notes, from_version=1)). Jobs that wait with the old fields fail now, if they",
+        ),
+        (
+            notes(name="agree.topic", facts=list[str]),
+            "agent write accepts agree.topic@1, but app 'desk' declared that it accepts agree.notes@1: rename the "
+            "agent. Jobs that wait with that are left to workers that accept it",
+        ),
+    ],
+)
+async def test_a_changed_contract_is_told_although_no_worker_is_live(
+    store_url: str, now: type[bp.Contract], says: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The old workers were stopped before the new ones start. What waits fails then, or is left, without a word."""
+    async with bp.connect(store_url) as coordinator:
+        await coordinator.declare(desk(notes(facts=list[str])))
+    async with serving(desk(now), store_url):
+        told = [text for text in caplog.messages if text.startswith("agent write")]
+        assert (len(told), says is None or told[0].startswith(says)) == (int(says is not None), True)
+    caplog.clear()
+    async with serving(desk(now), store_url):
+        assert "other fields" not in caplog.text  # it is what is recorded now
+
+
 async def test_one_that_stops_is_not_live_any_more(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("batonpass.workers.upkeep._PRESENCE", 3600.0)
     async with serving(desk(notes(facts=list[str])), store_url) as coordinator:
