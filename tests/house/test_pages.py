@@ -94,13 +94,36 @@ async def test_an_agent_with_resources(tmp_path: Path, monkeypatch: pytest.Monke
         counted.append("closed")
 
     given = {"Topic": Topic, "open_pool": open_pool, "asynccontextmanager": asynccontextmanager}
-    names = await run(shown("lifespan="), {**given, "AsyncGenerator": AsyncGenerator, "Pool": Pool, "bp": bp})
+    names = await run(shown("lifespan=resources"), {**given, "AsyncGenerator": AsyncGenerator, "Pool": Pool, "bp": bp})
     assert await names["shop"].run("count", Topic(text="rain")) == bp.State()
     assert counted == ["rain", "closed"]
     monkeypatch.chdir(tmp_path)
     names = await run(shown("shop.worker(coordinator"), names)
     await names["main"]()
     assert counted[2:] == ["apples", "closed"]
+
+
+async def test_an_agent_submits_a_job_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, although its first attempt fails between the submit and the end of the step."""
+    submitted: list[str] = []
+
+    def noted(job: str) -> str:
+        submitted.append(job)
+        if len(submitted) == 1:
+            raise bp.RetryLater(0)
+        return job
+
+    given = {"bp": bp, "Topic": Topic, "asynccontextmanager": asynccontextmanager, "AsyncGenerator": AsyncGenerator}
+    monkeypatch.chdir(tmp_path)
+    example = shown("lifespan=own_coordinator").replace("return job.id", "return noted(job.id)")
+    names = await run(example, {**given, "noted": noted})
+    shop = names["shop"]
+    shop.agent("mail", accepts=Topic, returns=bp.State)(lambda topic: bp.State())
+    async with bp.connect(app=shop) as coordinator, shop.worker(coordinator):
+        job = await coordinator.submit("order", Topic(text="apples"), returns=bp.State)
+        [mail] = {*submitted, (await job.result(timeout=30))["mail"]}
+        assert len(submitted) == 2
+        assert {info.id: info.parent for info in await coordinator.jobs()} == {job.id: None, mail: None}
 
 
 async def test_an_agent_that_sleeps() -> None:
