@@ -43,8 +43,8 @@ def _held_back(
     the parents that have to wait for a child.
 
     A parent that is redriven has its children go on, those that were canceled, too, unless it had gone on without them.
-    One that has ended otherwise, or is gone, asks for none. One that has not ended asks for those that it still waits
-    for. But if an effect of a child may have happened, its parents
+    One that has ended otherwise, or is gone, asks for none. One that has not ended, and does not wait for a child, may
+    yet fail over that. But if an effect of a child may have happened, its parents
     would only fail again until that is settled, if they can't do without it.
     """
     parents = _parents(coordinator, letters)
@@ -59,7 +59,7 @@ def _held_back(
         useful = missed and asking.issuperset([info.parent, *(row.parent for row in above)])
         if info.reason == "ambiguous" and useful and all(row.id in needing for row in above):
             waits |= {row.id: info.id for row in above if row.state == JobState.FAILED}
-        elif info.parent not in asking or not missed:
+        elif info.parent not in asking:
             alone[info.id] = str(info.parent)
         elif info.parent and (above or not useful):
             left[info.id] = info.parent

@@ -282,10 +282,11 @@ def _may_ask_again(records: Records, child: JobRow) -> bool:
     row = records.job(child.parent) if child.parent else None
     if row is None or not _may_count(row):
         return False
-    if not child.brood:  # it may be of an earlier fan-out than the one that the verdict is about
-        return True
-    if row.verdict == "met" and not _is_open(row):
+    # Without a brood it may be of an earlier fan-out than the verdict, and a parent that goes on may fail over it yet.
+    if row.verdict == "met" and not _is_open(row) and (child.brood or row.state == "failed"):
         return False
+    if not child.brood:
+        return True
     return child.brood == row.fan or records.count_staged(row.id) > 0
 
 

@@ -150,7 +150,8 @@ async def test_nobody_asks_for_a_child_of_one_that_a_person_canceled(
 async def test_a_parent_that_runs_asks_for_children_that_it_waits_for(
     store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that has gone on without a child does not: that would do its work although nobody gets the result."""
+    """A child that it has gone on without is left to it: it would do its work although nobody gets the result, unless
+    the parent fails over it yet."""
     run, app, broken = CommandLine(store_url, capsys, monkeypatch), bp.App("runs"), [True]
 
     @app.agent("child", accepts=Ask, returns=Reply, retries=1)
@@ -177,8 +178,8 @@ async def test_a_parent_that_runs_asks_for_children_that_it_waits_for(
         second, first = (each.id for each in letters)
         assert (await run_sync(run, "redrive", "--all", "--json")).json == {
             "redriven": [second],
-            "left": {},
-            "not_asked_for": {first: went_on.id},
+            "left": {first: went_on.id},
+            "not_asked_for": {},
             "waits": {},
         }
         assert (await coordinator.job(second, returns=Reply).result(timeout=LONG)).text == "mended"

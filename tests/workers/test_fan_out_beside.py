@@ -265,6 +265,46 @@ async def test_others_that_were_made_later_by_code_that_did_not_know(store_url: 
         assert (await job.result(timeout=LONG)).text == "0 1 2"
 
 
+async def test_what_was_recorded_before_it_was_made_again(store_url: str) -> None:
+    """Depends on nothing either: which branch comes first is chance in each run."""
+    run, late = 0, False
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        nonlocal run
+        run += 1
+        mailed, told = asyncio.Event(), asyncio.Event()
+
+        async def first() -> Any:
+            if run == 2:
+                await mailed.wait()
+            [found] = await ctx.fan_out(fan(0), failures="collect")
+            told.set()
+            return found
+
+        async def other() -> None:
+            if late or run == 1:
+                await told.wait()
+            await ctx.effect("mail", shop.log.append, "mailed")
+            mailed.set()
+
+        found, _ = await asyncio.gather(first(), other())
+        if isinstance(found, bp.ChildFailed):
+            raise RuntimeError("no luck")
+        return Reply(text=found.text)
+
+    shop = Shop(parent)
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for still_broken in (True, False):
+            with pytest.raises(bp.JobFailed, match="no luck") as failed:
+                await job.result(timeout=LONG)
+            assert failed.value.reason == "children"
+            late, shop.broken = True, still_broken
+            await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0"
+    assert shop.log == ["mailed", "charged 0"]
+
+
 @pytest.mark.parametrize("loses", ["the function", "its task"])
 async def test_a_function_that_is_one_of_the_branches(loses: str, store_url: str) -> None:
     """What its task recorded was there before the function's fan-out was made, or the other way round."""

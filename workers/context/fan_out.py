@@ -141,9 +141,11 @@ def _also(steps: Steps, session: LeaseSession, full: str, size: int, told: Colle
     if full in made and ahead:
         records[SINCE + full] = sorted(ahead)
         steps.since |= ahead
+    recorded = steps.all_recorded(_counted(session))
     if full not in made and (ahead or steps.losses.apart):
-        found = steps.all_recorded(_counted(session)) - steps.losses.found.keys()
-        records[BESIDE + full] = [sorted(told), sorted(found)]
+        records[BESIDE + full] = [sorted(told), sorted(recorded - steps.losses.found.keys())]
+    elif full in made and (before := session.journal.get(BESIDE + full)):
+        records[BESIDE + full] = [*before[:2], sorted(recorded - {full})]
     if size > AT_ONCE:
         records[_LARGE + full] = size
     return records

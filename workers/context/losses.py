@@ -25,7 +25,8 @@ class Losses:
     """A fan-out is made again if nothing is recorded that may depend on how its children ended.
 
     `made` has, for each fan-out that was made while other tasks or threads than the agent's own called something, too,
-    the losses that its caller knew of, and what was recorded then and is not named with an earlier one.
+    the losses that its caller knew of, what was recorded then and is not named with an earlier one, and, if it was made
+    again, all that was recorded then.
     """
 
     def __init__(self, made: Mapping[str, Sequence[Collection[str]]], home: Place | None) -> None:
@@ -35,7 +36,8 @@ class Losses:
         self._home = home
         self._before: Container[Runner] = ()  # the tasks and threads that were there when the first one was told
         self._callers = WeakKeyDictionary[Runner, set[str]]()
-        self._knew = {full: told for full, (told, _) in made.items()}
+        self._knew = {full: told for full, (told, *_) in made.items()}
+        self._found_again = {full: frozenset(again) for full, (_, _, *more) in made.items() for again in more}
         # Which fan-out was the first that found something recorded.
         self.found: dict[str, int] = {}
         for full in sorted(made, key=ordinal):
@@ -88,7 +90,7 @@ class Losses:
 
     def _is_beside(self, lost: str, full: str) -> bool:
         """Whether a call surely does not depend on how the children of a fan-out ended."""
-        if full in self.found and self.found[full] <= ordinal(lost):
+        if full in self._found_again.get(lost, ()) or (full in self.found and self.found[full] <= ordinal(lost)):
             return True
         return full in self._knew and lost not in self._knew[full]
 

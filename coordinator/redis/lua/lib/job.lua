@@ -155,7 +155,7 @@ local function tell_parent(id, fan, state, reason)
   local unmet, result = counted and job[2] ~= 'met', child[4] or ''
   local wanted = unmet or (counted and job[11] == 'failed' and job[13] == 'children')
   if fan == '' then
-    return nil, counted
+    return nil, wanted or (counted and job[11] ~= 'failed')
   elseif job[1] ~= fan then
     return nil, wanted and redis.call('EXISTS', P .. 'b:' .. parent) == 1
   end
