@@ -53,8 +53,10 @@ class _OnlyRecorded(Steps):
     """Refuses any other step before its function is called. (`_Unchanged` sees it after that, and never sees an effect
     that is to be repeated.)"""
 
-    def begin(self, name: str, key: str | None, arguments: object, **more: Any) -> tuple[str, bytes, Recorded | None]:
-        full, digest, recorded = super().begin(name, key, arguments, **more)
+    def begin(
+        self, name: str, key: str | None, arguments: object, *, users: bool = False, part: str = ""
+    ) -> tuple[str, bytes, Recorded | None]:
+        full, digest, recorded = super().begin(name, key, arguments, users=users, part=part)
         if recorded is None:
             self.leave(name)
             raise BadSetup(_REFUSED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.workers.context import fan_out
-from batonpass.workers.context.losses import Caller, Losses
+from batonpass.workers.context.losses import Losses
 from batonpass.workers.context.steps import BESIDE
 
 from .serving import Ask, Reply, serving
@@ -88,28 +89,16 @@ async def test_what_it_did_for_a_lost_child_is_not_done_beside_it(how: str, stor
     assert shop.log == ["canceled"]
 
 
-@pytest.mark.parametrize("how", ["wait_for", "a group", "threads"])
-async def test_branches_whose_fan_outs_begin_in_turn(how: str, store_url: str) -> None:
-    """The later ones in new tasks, or in new threads, after others were told: no redrive made their children again."""
+async def test_fan_outs_of_threads_that_begin_together(store_url: str) -> None:
+    """A number that one thread had, and another one has then, made that one know what the first was told."""
 
-    async def call(ctx: bp.Context, number: int) -> list[Any]:
-        await asyncio.sleep(number / 20)
-        if how == "wait_for":
-            return await asyncio.wait_for(ctx.fan_out(fan(number), failures="collect"), LONG)
-        async with asyncio.TaskGroup() as group:
-            inner = group.create_task(ctx.fan_out(fan(number), failures="collect"))
-        return inner.result()
-
-    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
-        return replied(await asyncio.gather(*(call(ctx, number) for number in range(3))))
-
-    def in_threads(ask: Ask, ctx: bp.SyncContext) -> Reply:
-        found: dict[int, list[Any]] = {}
+    def parent(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        found: dict[int, Any] = {}
 
         def call(number: int) -> None:
             try:
                 all_there.wait(LONG)
-                found[number] = ctx.fan_out(fan(number), failures="collect")
+                [found[number]] = ctx.fan_out(fan(number), failures="collect")
             except BaseException as error:
                 errors.append(error)
 
@@ -121,14 +110,11 @@ async def test_branches_whose_fan_outs_begin_in_turn(how: str, store_url: str) -
             each.join()
         for error in errors:
             raise error
-        return replied([found[number] for number in range(3)])
-
-    def replied(pairs: list[list[Any]]) -> Reply:
-        if any(isinstance(each, bp.ChildFailed) for [each] in pairs):
+        if any(isinstance(each, bp.ChildFailed) for each in found.values()):
             raise RuntimeError("no luck")
-        return Reply(text=" ".join(each.text for [each] in pairs))
+        return Reply(text=" ".join(found[number].text for number in range(3)))
 
-    shop = Shop(in_threads if how == "threads" else parent)
+    shop = Shop(parent)
     assert await shop.redriven(store_url) == ("children", "0 1 2")
     assert sorted(shop.log) == ["charged 0", "charged 1", "charged 2"]
 
@@ -180,10 +166,10 @@ async def test_a_step_of_a_task_that_was_told_counts(store_url: str) -> None:
     assert shop.log == []
 
 
-@pytest.mark.parametrize("how", ["gather", "a group", "a branch", "the function", "threads"])
+@pytest.mark.parametrize("how", ["gather", "a group", "the function", "to_thread", "threads"])
 async def test_what_it_did_then_in_new_tasks_counts(how: str, store_url: str) -> None:
     """It gave the money back by another child. The function knows what its tasks were told, and so may those that it
-    begins then; and so does the task that called what others awaited."""
+    begins then, and a pool's threads, which were there before."""
 
     def lost(found: Sequence[Any]) -> bool:
         return any(isinstance(each, bp.ChildFailed) for [each] in found)
@@ -201,12 +187,17 @@ async def test_what_it_did_then_in_new_tasks_counts(how: str, store_url: str) ->
         else:
             found = [*await asyncio.gather(*(ctx.fan_out(fan(number), failures="collect") for number in range(2)))]
         if lost(found):
-            refund = ctx.fan_out(fan(2))
-            await (refund if how in ("a branch", "the function") else asyncio.gather(refund))
+            if how == "the function":
+                await ctx.fan_out(fan(2))
+            elif how == "to_thread":
+                await asyncio.to_thread(ctx.sync.fan_out, fan(2))
+            else:
+                await asyncio.gather(ctx.fan_out(fan(2)))
             raise RuntimeError("no luck")
 
     async def parent(ask: Ask, ctx: bp.Context) -> Reply:
-        await (asyncio.gather(flow(ctx), asyncio.sleep(0)) if how == "a branch" else flow(ctx))
+        await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.01) for _ in range(4)))  # the pool's threads are there
+        await flow(ctx)
         return Reply(text="over")
 
     def in_threads(ask: Ask, ctx: bp.SyncContext) -> Reply:
@@ -371,8 +362,8 @@ async def test_what_is_recorded_of_many_at_once_does_not_grow_with_their_square(
 
 def test_what_a_pools_thread_was_told_in_another_job() -> None:
     """Is forgotten: the keys are the same in each."""
-    one, other = Losses({}, None), Losses({}, None)
+    one, other = Losses({}, -1), Losses({}, -1)
     for each in (one, other):
-        each.note("fan_out", "", (), Caller(threading.Thread(), frozenset()))
-    assert not one.caller().told
-    assert other.caller().told == {"fan_out"}
+        each.note("fan_out", "", ())
+    assert not one.told()
+    assert other.told() == {"fan_out"}

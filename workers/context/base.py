@@ -24,7 +24,6 @@ from ..session import LeaseSession
 from .asking import asking, elsewhere
 from .effects import Act, Arguments, Unsure, effecting
 from .fan_out import Joining, joining
-from .losses import Caller
 from .sleeping import sleep
 from .steps import Pause, Recorded, Steps
 
@@ -200,7 +199,7 @@ class BaseContext:
             )
         return list(given)
 
-    def _joining(self, handoffs: list[Handoff[Any]], wait: Wait, failures: Failures, caller: Caller) -> Joining:
+    def _joining(self, handoffs: list[Handoff[Any]], wait: Wait, failures: Failures, told: Collection[str]) -> Joining:
         if self._agent.kind != "function":
             raise BadSetup(
                 f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
@@ -216,7 +215,7 @@ class BaseContext:
         wanted = fan_out(tuple(handoffs), wait, failures)
         called = [[handoff.to, handoff.payload, handoff.transcript] for handoff in handoffs]
         arguments = [called, wait, failures]
-        return (yield from joining(self._steps, self._session, self._session.book, wanted, arguments, caller))
+        return (yield from joining(self._steps, self._session, self._session.book, wanted, arguments, told))
 
     def _sleep(self, delay: Duration, key: str | None) -> None:
         if self._agent.kind != "function":

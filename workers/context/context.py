@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -28,7 +28,6 @@ from .asking import terms_of
 from .base import BaseContext
 from .counted import Later
 from .effects import Act, Ask, Commit, Found, Perform, Record, TakeBack, Unsure
-from .losses import Caller
 from .steps import Recorded, check_function, refuse_async
 
 T = TypeVar("T")
@@ -88,9 +87,9 @@ class SyncContext(BaseContext):
         def act(asked: Command[Any] | Later) -> Any:
             return self._let_others() if isinstance(asked, Later) else self._session.write(asked)
 
-        given, caller = self._several(handoffs), self._steps.losses.caller()
+        given, told = self._several(handoffs), self._steps.losses.told()
         with self._steps.turn:
-            return follow(self._joining(given, wait, failures, caller), act)
+            return follow(self._joining(given, wait, failures, told), act)
 
     def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait without a worker: see `Context.sleep`."""
@@ -156,18 +155,18 @@ class Context(BaseContext):
         return made
 
     @overload
-    def step(
+    async def step(
         self, name: str, fn: Callable[..., Awaitable[T]], /, *args: Any, key: str | None = None, **kwargs: Any
-    ) -> Coroutine[Any, Any, T]: ...
+    ) -> T: ...
 
     @overload
-    def step(
+    async def step(
         self, name: str, fn: Callable[..., T], /, *args: Any, key: str | None = None, **kwargs: Any
-    ) -> Coroutine[Any, Any, T]: ...
+    ) -> T: ...
 
-    def step(
+    async def step(
         self, name: str, fn: Callable[..., Any], /, *args: Any, key: str | None = None, **kwargs: Any
-    ) -> Coroutine[Any, Any, Any]:
+    ) -> Any:
         """Run `fn(*args, **kwargs)` and record its result. A resumed hop returns the recorded result instead.
 
         `fn` may be sync (then it runs in a thread) or async. Its result must be plain values. If the process dies while
@@ -177,20 +176,8 @@ class Context(BaseContext):
         framework's agent, give a `key` that is unique in this hop: the same name and key with the same arguments return
         the recorded result, also in the same run. Raises `StepMismatch` if the step was recorded with other arguments.
         """
-        return self._step(name, fn, args, kwargs, key, self._steps.losses.caller())
-
-    async def _step(
-        self,
-        name: str,
-        fn: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        key: str | None,
-        caller: Caller,
-    ) -> Any:
         check_function(f"step {name!r}", fn)
-        arguments = [args, kwargs]
-        full, digest, recorded = self._steps.begin(name, key, arguments, users=True, part=self._part, caller=caller)
+        full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True, part=self._part)
         if recorded is not None:
             await self._note(full, recorded)
             return recorded.result
@@ -243,9 +230,9 @@ class Context(BaseContext):
         async with self._steps.tasks_turn:
             return await afollow(self._asking(question, terms_of(answer, **options)), act)
 
-    def fan_out(
+    async def fan_out(
         self, handoffs: Iterable[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
-    ) -> Coroutine[Any, Any, list[Any]]:
+    ) -> list[Any]:
         """Run other agents in parallel and return their results, in the order given. For plain functions.
 
         Each handoff becomes a child job (`info().parent` is this one) with its own retries and handoffs. The child's
@@ -264,17 +251,12 @@ class Context(BaseContext):
         results, and the others are made again.
         """
 
-        return self._fan_out(handoffs, wait, failures, self._steps.losses.caller())
-
-    async def _fan_out(
-        self, handoffs: Iterable[Handoff[Any]], wait: Wait, failures: Failures, caller: Caller
-    ) -> list[Any]:
         async def act(asked: Command[Any] | Later) -> Any:
             return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
 
-        given = self._several(handoffs)
+        given, told = self._several(handoffs), self._steps.losses.told()
         async with self._steps.tasks_turn:
-            return await afollow(self._joining(given, wait, failures, caller), act)
+            return await afollow(self._joining(given, wait, failures, told), act)
 
     async def sleep(self, delay: Duration, *, key: str | None = None) -> None:
         """Wait for `delay` (seconds or a timedelta), also for weeks. For plain functions.

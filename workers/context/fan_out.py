@@ -21,7 +21,6 @@ from ..journal import named, packed
 from ..session import LeaseSession
 from .asking import unanswered
 from .counted import Later, apart, counted
-from .losses import Caller
 from .steps import BESIDE, SINCE, Pause, Steps
 
 _PREFIX = "fan/"
@@ -61,16 +60,16 @@ class Spawning(Pause):
 
 
 def joining(
-    steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object, caller: Caller
+    steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object, told: Collection[str]
 ) -> Joining:
     """The results of ended children, in order.
 
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed. What is
-    recorded since then need not fit any more.
+    recorded since then need not fit any more. `told` are the losses that the calling code may know of.
     """
     earlier = {full: made[0] for full, made in _made(session).items()}
     full, digest = yield from counted(steps, "fan_out", arguments, earlier, session, optional=steps.since)
-    steps.losses.call(full, caller.told)
+    steps.losses.call(full, told)
     if full not in earlier and (news := apart(steps, session)):
         yield Record(session.fence, packed(news))
     _, *fans = session.journal.get(_PREFIX + full, [digest])
@@ -82,7 +81,7 @@ def joining(
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
     key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     if not fans or _is_again(session, full, fans):
-        also = _also(steps, session, full, len(wanted.handoffs), caller.told)
+        also = _also(steps, session, full, len(wanted.handoffs), told)
         if not fans or len(done) < wanted.need:
             rows = [row for rows in ended.values() for row in rows]
             there = yield from _there(session.job_id, rows, key, wanted.spare)
@@ -92,7 +91,7 @@ def joining(
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
     if len(done) < wanted.need:
-        steps.losses.note(full, key, steps.ahead(_counted(session)), caller)
+        steps.losses.note(full, key, steps.ahead(_counted(session)))
     if fans[1:]:
         yield from _count_earlier(session, steps.since - steps.made)
     results = _results(session, book, wanted, ended, fans[-1], key)

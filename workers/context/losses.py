@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
 from contextvars import ContextVar
-from typing import NamedTuple
-from weakref import WeakKeyDictionary, ref
+from threading import Thread
+from weakref import ref
 
 from ..threads import Place, Runner, beside, place, runner
 
 # The losses that the code here was told of, and in which run. Tasks inherit it from those that start them, and threads
 # do with `asyncio.to_thread`. (Weak, because a pool's threads stay.)
 _TOLD: ContextVar[tuple[ref[Losses], frozenset[str]] | None] = ContextVar("batonpass_told", default=None)
-
-
-class Caller(NamedTuple):
-    """Who calls: its task or thread, although another one may await that, and the losses that it knows."""
-
-    where: Runner
-    told: frozenset[str]
 
 
 class Losses:
@@ -35,7 +28,6 @@ class Losses:
         self._noted: dict[str, tuple[str, set[str]]] = {}
         self._home = home
         self._before: Container[Runner] = ()  # the tasks and threads that were there when the first one was told
-        self._callers = WeakKeyDictionary[Runner, set[str]]()
         self._knew = {full: told for full, (told, *_) in made.items()}
         self._found_again = {full: frozenset(again) for full, (_, _, *more) in made.items() for again in more}
         # Which fan-out was the first that found something recorded.
@@ -45,23 +37,24 @@ class Losses:
                 self.found.setdefault(each, ordinal(full))
         self.apart = False  # other tasks or threads than the agent's own have called something
 
-    def caller(self) -> Caller:
-        """The code here. The agent's own may know of all losses, because its tasks tell it in any way, and so may those
-        that have begun since."""
-        here, known = runner(), frozenset(self._noted)
-        if place() != self._home:
-            self.apart = True
-            if here in self._before:
-                known &= self._inherited() | self._callers.get(here, set())
-        return Caller(here, known)
+    def told(self) -> frozenset[str]:
+        """Those that the code here may know of. The agent's own may know of all, because its tasks tell it in any way.
+        So may tasks and threads that have begun since, and the threads of an async agent: in which order a pool's get
+        their work nobody can tell."""
+        if place() == self._home:
+            return frozenset(self._noted)
+        self.apart, here = True, runner()
+        if here not in self._before or (isinstance(here, Thread) and not isinstance(self._home, int)):
+            return frozenset(self._noted)
+        return self._inherited() & self._noted.keys()
 
     def _inherited(self) -> frozenset[str]:
         run, told = _TOLD.get() or (None, frozenset[str]())
         return told if run is not None and run() is self else frozenset()
 
-    def note(self, full: str, record: str, ahead: Collection[str], caller: Caller) -> None:
-        """A fan-out lost children, as the code that calls this, and its `caller`, are told. `ahead` is what is
-        recorded, and this run has not called yet."""
+    def note(self, full: str, record: str, ahead: Collection[str]) -> None:
+        """A fan-out lost children, as the code that calls this is told. `ahead` is what is recorded, and this run has
+        not called yet."""
         if not self._noted:
             self._before = beside(self._home)
         left = {each for each in ahead if not self._is_beside(full, each)}
@@ -69,7 +62,6 @@ class Losses:
         if not left:
             self.again[full] = record
         _TOLD.set((ref(self), self._inherited() | {full}))
-        self._callers.setdefault(caller.where, set()).add(full)
 
     def call(self, full: str, told: Collection[str]) -> None:
         """A fan-out or a step is called, by code that was told of these losses before."""
@@ -85,7 +77,7 @@ class Losses:
     def act(self, full: str) -> None:
         """An effect or a question is called. To be safe, that depends on each loss that anybody was told of: what it
         did because a child was lost must not be done beside what this child does when it goes on."""
-        self.caller()
+        self.told()
         self.call(full, list(self._noted))
 
     def _is_beside(self, lost: str, full: str) -> bool:

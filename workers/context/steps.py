@@ -26,7 +26,7 @@ from ..parts import is_anothers
 from ..session import LeaseSession
 from ..threads import place
 from .arguments import digest_of, same
-from .losses import Caller, Losses
+from .losses import Losses
 
 # Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
@@ -164,19 +164,12 @@ class Steps:
         return self._own_state
 
     def begin(
-        self,
-        name: str,
-        key: str | None,
-        arguments: object,
-        *,
-        users: bool = False,
-        part: str = "",
-        caller: Caller | None = None,
+        self, name: str, key: str | None, arguments: object, *, users: bool = False, part: str = ""
     ) -> tuple[str, bytes, Recorded | None]:
         """Enter a step. Returns its key, its arguments' digest, and its record if it is done.
 
         `users` means that a user named it. `part` is the agent's part whose it is, unless the code here is one's.
-        `caller` is who calls it, if that is not the code here. Raises if this run must stop.
+        Raises if this run must stop.
         """
         self._session.check()
         if key is None and not self._own_state:
@@ -189,7 +182,7 @@ class Steps:
         if name in ("ask", "effect") and not users:
             self.losses.act(full)
         else:
-            self.losses.call(full, (caller or self.losses.caller()).told)
+            self.losses.call(full, self.losses.told())
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)
         # The result that a person gave is of any arguments, but it is one call's.
