@@ -148,13 +148,15 @@ async def test_one_that_ends_before_others_have_come_to_what_they_recorded(besid
     assert await shop.redriven(store_url) == ("children", "0 1 2 3")
 
 
-async def test_a_step_of_a_task_that_was_told_counts(store_url: str) -> None:
+@pytest.mark.parametrize("how", ["itself", "in a task"])
+async def test_a_step_of_a_task_that_was_told_counts(how: str, store_url: str) -> None:
     """The task that it begins for that knows of the loss, too: a redrive goes on from what that has recorded."""
 
     async def parent(ask: Ask, ctx: bp.Context) -> Reply:
         async def branch() -> str:
             [found] = await ctx.fan_out(fan(0), failures="collect")
-            return await asyncio.create_task(ctx.step("note", str, type(found).__name__))
+            noted = ctx.step("note", str, type(found).__name__)
+            return await (noted if how == "itself" else asyncio.create_task(noted))
 
         text = await asyncio.create_task(branch())
         if shop.broken:
