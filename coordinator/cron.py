@@ -69,10 +69,10 @@ def _check_terms(cron: str) -> None:
         for term in part.split(","):
             values, _, step = term.partition("/")
             if (_number(step) or 0) > (most := last - first + 1):
+                larger = ". Use the field of a larger unit: every two hours are '0 */2 * * *'"
                 raise BadSetup(
                     f"cron={cron!r}: in {term!r}, the step is larger than the {field} field, which has {most} values: "
-                    "it would only come at the first one. Write it in the field of a larger unit: every two hours are "
-                    "'0 */2 * * *'"
+                    f"it would only come at the first one{larger if field in ('second', 'minute') else ''}"
                 )
             start, _, end = values.partition("-")
             begins, ends = _number(start), _number(end)
