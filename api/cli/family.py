@@ -44,8 +44,8 @@ def _held_back(
 
     A parent that is redriven has its children go on, those that were canceled, too, unless it had gone on without them.
     One that has ended otherwise, or is gone, asks for none. One that has not ended, and does not wait for a child, may
-    yet fail over that. But if an effect of a child may have happened, its parents
-    would only fail again until that is settled, if they can't do without it.
+    yet fail over that. But if an effect of a child may have happened, its parents would only fail again until that is
+    settled, if they can't do without it.
     """
     parents = _parents(coordinator, letters)
     asking: set[str | None] = {None, "", *(row.id for row in parents.values() if _asks(row, parents))}

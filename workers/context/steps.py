@@ -32,7 +32,7 @@ from .losses import Losses
 _OTHERS = ("ask", "effect", "fan_out")
 # Of a fan-out that a redrive made again: what had been recorded since its children failed.
 SINCE = "since/"
-# Of a fan-out that another task or thread than the agent's own has called: see `Losses`.
+# Of a fan-out that was made while other tasks or threads than the agent's own called something: see `Losses`.
 BESIDE = "beside/"
 # How many other records an error names.
 _SHOWN = 10
