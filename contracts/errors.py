@@ -194,7 +194,7 @@ class Unpruned(BatonpassError):
 
 class ChildrenFailed(BatonpassError):
     """Raised by `ctx.fan_out` when more children failed than it tolerates. `failed` has a `ChildFailed` for each. `key`
-    names the record of a fan-out that is to be made again by a redrive, if that is not the last one."""
+    is that of the fan-out, which a redrive makes again."""
 
     def __init__(self, message: str, *, failed: Sequence[ChildFailed], key: str = "") -> None:
         super().__init__(message)

@@ -71,7 +71,7 @@ class LeaseSession:
     parts: Parts | None = None
     under_way: Collection[str] = ()  # the keys of the effects that are
     told: Told | None = None  # their errors in this run
-    lost: Mapping[str, str] = MappingProxyType({})  # the fan-outs that a redrive makes again: see `Losses`
+    lost: Collection[str] = ()  # the fan-outs that a redrive makes again: see `Losses`
     asked: Any = None
     trouble: Troubles | None = None
     traced: Context | None = None  # the attempt's span, and what else its code is told of the trace

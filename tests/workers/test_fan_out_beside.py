@@ -5,51 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 import batonpass as bp
-from batonpass.workers.context import fan_out
 from batonpass.workers.context.losses import Losses
-from batonpass.workers.context.steps import BESIDE
 
 from .serving import Ask, Reply, serving
+from .shop import LONG, Shop, fan
 
 pytestmark = pytest.mark.anyio
-LONG = 30.0
-
-
-class Shop:
-    """A parent that ends with an error of its own as long as a child fails. `log` is what was done outside."""
-
-    def __init__(self, parent: Callable[..., Any], *, fails: set[int] | None = None) -> None:
-        self.broken, self.log = True, list[str]()
-        app = self.app = bp.App("shop")
-        app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)(parent)
-
-        @app.agent("child", accepts=Ask, returns=Reply, retries=1)
-        async def child(ask: Ask, ctx: bp.Context) -> Reply:
-            if self.broken and (fails is None or ask.number in fails):
-                raise ValueError("the card was refused")
-            await ctx.effect("charge", self.log.append, f"charged {ask.number}")
-            return Reply(text=str(ask.number))
-
-    async def redriven(self, url: str) -> tuple[str, str]:
-        """For which reason it failed, and its result after a redrive."""
-        async with serving(self.app, url) as coordinator:
-            job = await coordinator.submit("a", Ask(), returns=Reply)
-            with pytest.raises(bp.JobFailed, match="no luck") as failed:
-                await job.result(timeout=LONG)
-            self.broken = False
-            await coordinator.redrive(job.id)
-            return failed.value.reason, (await job.result(timeout=LONG)).text
-
-
-def fan(number: int) -> list[bp.Handoff[Ask]]:
-    return [bp.Handoff("child", Ask(number=number))]
 
 
 @pytest.mark.parametrize("how", ["in a thread", "in a task that waits", "in a pool"])
@@ -333,39 +301,10 @@ async def test_a_function_that_is_one_of_the_branches(loses: str, store_url: str
     assert await Shop(parent, fails={0}).redriven(store_url) == ("children", "over")
 
 
-async def test_what_is_recorded_of_many_at_once_does_not_grow_with_their_square(
-    store_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each names only what none before has named."""
-    names, real = list[str](), fan_out.Spawning.record
-
-    def record(self: fan_out.Spawning, fan: str) -> dict[str, Any]:
-        records = real(self, fan)
-        names.extend(each for key, told in records.items() if key.startswith(BESIDE) for each in told[1])
-        return records
-
-    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
-        async def branch(number: int) -> str:
-            await ctx.step(f"look {number}", int)
-            [found] = await ctx.fan_out(fan(number))
-            return str(found.text)
-
-        return Reply(text=" ".join(await asyncio.gather(*map(branch, range(5)))))
-
-    monkeypatch.setattr(fan_out.Spawning, "record", record)
-    shop = Shop(parent)
-    shop.broken = False
-    async with serving(shop.app, store_url) as coordinator:
-        job = await coordinator.submit("a", Ask(), returns=Reply)
-        assert (await job.result(timeout=LONG)).text == "0 1 2 3 4"
-    assert sorted(names) == sorted(set(names))
-    assert len(names) >= 5
-
-
 def test_what_a_pools_thread_was_told_in_another_job() -> None:
     """Is forgotten: the keys are the same in each."""
     one, other = Losses({}, -1), Losses({}, -1)
     for each in (one, other):
-        each.note("fan_out", "", ())
+        each.note("fan_out", "f-1")
     assert not one.told()
     assert other.told() == {"fan_out"}

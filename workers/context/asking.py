@@ -17,7 +17,7 @@ from ...coordinator.calls.inbox import plain_answer
 from ...coordinator.calls.inputs import bounded, milliseconds
 from ..journal import named
 from ..session import LeaseSession
-from .counted import apart, counted, is_counted
+from .counted import counted, is_counted, news
 from .effects import Act, Commit, Record
 from .steps import Pause, Steps
 
@@ -130,9 +130,10 @@ def asking(
         over, again = _earlier(steps, session), _recorded(session, _AGAIN)
         known, optional = again | over, (again.keys() - over) | steps.since
         full, digest = yield from counted(steps, "ask", question, known, session, optional=optional)
-        steps.losses.act(full)
-        if full not in known and (news := apart(steps, session)):
-            yield Record(news)
+        if full not in known:
+            steps.losses.act_on_all()
+            if records := news(steps, session):
+                yield Record(records)
         recorded = steps.recorded(full)
     else:
         full, digest, recorded = steps.begin("ask", key, question)

@@ -15,7 +15,6 @@ from typing import Any
 
 from ..session import LeaseSession
 from .arguments import older_digests
-from .losses import ordinal
 from .steps import ReplayMismatch, Steps
 
 # For how many seconds a call that is new lets tasks go ahead that have not made their earlier calls again. What they
@@ -88,9 +87,11 @@ def counted(
         yield Later()
 
 
-def apart(steps: Steps, session: LeaseSession) -> dict[str, Any]:
-    """What to record before a new call, if it is the first one outside of the agent's own task."""
-    return {} if steps.at_home or session.journal.get(_APART) else {_APART: True}
+def news(steps: Steps, session: LeaseSession) -> dict[str, Any]:
+    """What to record before a new call: that it is the first one outside of the agent's own task, and what it may
+    depend on."""
+    first = not steps.at_home and not session.journal.get(_APART)
+    return {_APART: True, **steps.losses.news()} if first else steps.losses.news()
 
 
 def _repeated(
@@ -105,6 +106,11 @@ def _repeated(
 
 def _left(steps: Steps, earlier: Mapping[str, object]) -> list[str]:
     return sorted(earlier.keys() - steps.made, key=ordinal)
+
+
+def ordinal(full: str) -> int:
+    """The place of a call among those of its name, by its key."""
+    return int(full.partition("#")[2] or 0)
 
 
 def is_counted(full: str, name: str) -> bool:

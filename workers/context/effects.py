@@ -148,8 +148,10 @@ def effecting(
                 yield Commit(full, digest, result)
                 return result
         if start is None or start.repeats != (unsure == "repeat"):
-            over = steps.voided(full) if anothers else {}
+            over = {**(steps.voided(full) if anothers else {}), **steps.losses.news()}
             yield from _announced(key, Started(about, digest, unsure == "repeat"), start, over)
+        elif news := steps.losses.news():
+            yield Record(news)
         try:
             result = yield from _performed(steps, key, start if unsure == "repeat" else None)
         except Exception as error:

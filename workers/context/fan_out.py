@@ -20,12 +20,13 @@ from ..aside import reading
 from ..journal import named, packed
 from ..session import LeaseSession
 from .asking import unanswered
-from .counted import Later, apart, counted
-from .steps import BESIDE, SINCE, Pause, Steps
+from .counted import Later, counted, news
+from .losses import is_acted_on
+from .steps import SINCE, Pause, Steps
 
 _PREFIX = "fan/"
-# Of a fan-out whose failure ended the job, although it was not the last one: which was that. (Older releases: True.) If
-# there is a later one by now, the job had not ended, because that could not be written.
+# Of a fan-out whose failure ended the job: which one was the last. (Older releases: True, or nothing if it was that
+# one.) If there is a later one by now, the job had not ended, because that could not be written.
 _AGAIN = "again/"
 # What is recorded so if the redrive has made another one again before. (Older releases wait for the next redrive.)
 _DUE = 2
@@ -69,32 +70,32 @@ def joining(
     """
     earlier = {full: made[0] for full, made in _made(session).items()}
     full, digest = yield from counted(steps, "fan_out", arguments, earlier, session, optional=steps.since)
-    steps.losses.call(full, told)
-    if full not in earlier and (news := apart(steps, session)):
-        yield Record(session.fence, packed(news))
+    if full not in earlier:
+        steps.losses.act_on(told)
+        if records := news(steps, session):
+            yield Record(session.fence, packed(records))
     _, *fans = session.journal.get(_PREFIX + full, [digest])
-    if fans and session.cut:
+    if fans and (session.cut or _is_again(session, full, fans)):
         yield from _cancel_left()  # or nobody would know of them that they can go on
     ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
     for fan, rows in ended.items():
         rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
     done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
-    key = _AGAIN + full if fans and fans[-1] != session.fan else ""
     if not fans or _is_again(session, full, fans):
-        also = _also(steps, session, full, len(wanted.handoffs), told)
+        also = _also(steps, session, full, len(wanted.handoffs))
         if not fans or len(done) < wanted.need:
             rows = [row for rows in ended.values() for row in rows]
-            there = yield from _there(session.job_id, rows, key, wanted.spare)
+            there = yield from _there(session.job_id, rows, full, wanted.spare)
             raise steps.paused(Spawning(replace(wanted, done=done, there=there), full, digest, fans, steps, also))
         # Enough of them completed after the fan-out ended, so it is not made again.
         asked = Spawning(wanted, full, digest, fans, steps, also)
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
     if len(done) < wanted.need:
-        steps.losses.note(full, key, steps.ahead(_counted(session)))
+        steps.losses.note(full, fans[-1])
     if fans[1:]:
         yield from _count_earlier(session, steps.since - steps.made)
-    results = _results(session, book, wanted, ended, fans[-1], key)
+    results = _results(session, book, wanted, ended, fans[-1], full)
     session.check()  # what the children have spent may be too much
     return results
 
@@ -106,7 +107,9 @@ def _is_again(session: LeaseSession, full: str, fans: Sequence[str]) -> bool:
         return False
     if not session.cut:  # what was noted for a failure was not written with it
         return bool(noted == _DUE)
-    return noted in (True, _DUE, session.cut) or fans[-1] == session.cut
+    if fans[-1] == session.cut and not is_acted_on(session.journal, full, fans[-1]):
+        return True
+    return noted in (True, _DUE, session.cut)
 
 
 def made_again(session: LeaseSession, keys: Iterable[str]) -> dict[str, Any]:
@@ -114,7 +117,7 @@ def made_again(session: LeaseSession, keys: Iterable[str]) -> dict[str, Any]:
     Takes back what was recorded with one that could not be written, if the job went on without a redrive."""
     left = named(session.journal, _AGAIN) if not session.cut else {}
     void = {_AGAIN + full: None for full, noted in left.items() if noted not in (None, _DUE)}
-    return {**void, **{key: session.fan for key in keys if key}}
+    return {**void, **{_AGAIN + full: session.fan for full in keys if full}}
 
 
 def _made(session: LeaseSession) -> dict[str, list[Any]]:
@@ -126,32 +129,25 @@ def _counted(session: LeaseSession) -> list[str]:
     return [*_made(session), *unanswered(session)]
 
 
-def _also(steps: Steps, session: LeaseSession, full: str, size: int, told: Collection[str]) -> dict[str, Any]:
-    """What is recorded beside a fan-out that is made: what had been recorded since, if it was made before, or else
-    what `Losses` has to know of it. Others that are to be made again are noted, as this one is the job's last from now
-    on."""
+def _also(steps: Steps, session: LeaseSession, full: str, size: int) -> dict[str, Any]:
+    """What is recorded beside a fan-out that is made: what had been recorded since, if it was made before. Others that
+    are to be made again are noted, as this one is the job's last from now on."""
     made = _made(session)
     records: dict[str, Any] = {
         _AGAIN + each: _DUE for each in made.keys() - {full} if _is_again(session, each, made[each][1:])
     }
     if session.journal.get(_AGAIN + full):
         records[_AGAIN + full] = None
-    ahead = steps.ahead(_counted(session))
-    if full in made and ahead:
+    if full in made and (ahead := steps.ahead(_counted(session))):
         records[SINCE + full] = sorted(ahead)
         steps.since |= ahead
-    recorded = steps.all_recorded(_counted(session))
-    if full not in made and (ahead or steps.losses.apart):
-        records[BESIDE + full] = [sorted(told), sorted(recorded - steps.losses.found.keys())]
-    elif full in made and (before := session.journal.get(BESIDE + full)):
-        records[BESIDE + full] = [*before[:2], sorted(recorded - {full})]
     if size > AT_ONCE:
         records[_LARGE + full] = size
     return records
 
 
 def _there(
-    job_id: str, rows: Sequence[OutcomeRow], key: str, spare: int
+    job_id: str, rows: Sequence[OutcomeRow], full: str, spare: int
 ) -> Generator[Command[Any], Any, dict[int, str]]:
     """The children that can go on, by their numbers: those that failed, were canceled, or were redriven meanwhile. (Of
     two with the same number, the later one.) Refuses as long as a person has to find out what one may have done, unless
@@ -176,7 +172,7 @@ def _there(
             f"the children of job {job_id} can't go on yet: effects of {shown} may have happened, so find out, and "
             "redrive those first",
             failed=[_failure(row) for row in unsure],
-            key=key,
+            key=full,
         )
     return found
 
@@ -280,7 +276,7 @@ def _failure(row: OutcomeRow) -> ChildFailed:
 
 
 def _results(
-    session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str, key: str
+    session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str, full: str
 ) -> list[Any]:
     """For each place, the result of the child that completed, or how the last one for it ended otherwise."""
     job_id = session.job_id
@@ -301,6 +297,6 @@ def _results(
         shown = "; ".join(f"{child.job_id} ({child.reason}): {child.error or 'no error'}" for child in failed[:3])
         more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
         raise ChildrenFailed(
-            f"{len(failed)} of {len(results)} children of job {job_id} failed: {shown}{more}", failed=failed, key=key
+            f"{len(failed)} of {len(results)} children of job {job_id} failed: {shown}{more}", failed=failed, key=full
         )
     return results

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from contextvars import ContextVar
 from threading import Thread
+from typing import Any
 from weakref import ref
 
 from ..threads import Place, Runner, beside, place, runner
 
+# Of a fan-out that lost children, when something is recorded that may depend on that: which one it was.
+_ACTED = "acted/"
 # The losses that the code here was told of, and in which run. Tasks inherit it from those that start them, and threads
 # do with `asyncio.to_thread`. (Weak, because a pool's threads stay.)
 _TOLD: ContextVar[tuple[ref[Losses], frozenset[str]] | None] = ContextVar("batonpass_told", default=None)
 
 
+def is_acted_on(journal: Mapping[str, Any], full: str, fan: str) -> bool:
+    """Whether something is recorded that may depend on how the children of a fan-out ended."""
+    return bool(journal.get(_ACTED + full) == fan)
+
+
 class Losses:
-    """A fan-out is made again if nothing is recorded that may depend on how its children ended.
+    """A fan-out is made again if nothing is done or recorded that may depend on how its children ended. What does is
+    recorded together with that, so that it counts in each later run, in whichever order that one comes to its calls."""
 
-    `made` has, for each fan-out that was made while other tasks or threads than the agent's own called something, too,
-    the losses that its caller knew of, what was recorded then and is not named with an earlier one, and, if it was made
-    again, all that was recorded then.
-    """
-
-    def __init__(self, made: Mapping[str, Sequence[Collection[str]]], home: Place | None) -> None:
-        # By key, with the record that has a redrive make them again ("": it does so without one).
-        self.again: dict[str, str] = {}
-        self._noted: dict[str, tuple[str, set[str]]] = {}
+    def __init__(self, journal: Mapping[str, Any], home: Place | None) -> None:
+        self.again = set[str]()  # by key
+        self._noted: dict[str, str] = {}  # which one each was
+        self._acted: dict[str, str] = {}
+        self._journal = journal
         self._home = home
         self._before: Container[Runner] = ()  # the tasks and threads that were there when the first one was told
-        self._knew = {full: told for full, (told, *_) in made.items()}
-        self._found_again = {full: frozenset(again) for full, (_, _, *more) in made.items() for again in more}
-        # Which fan-out was the first that found something recorded.
-        self.found: dict[str, int] = {}
-        for full in sorted(made, key=ordinal):
-            for each in made[full][1]:
-                self.found.setdefault(each, ordinal(full))
-        self.apart = False  # other tasks or threads than the agent's own have called something
 
     def told(self) -> frozenset[str]:
         """Those that the code here may know of. The agent's own may know of all, because its tasks tell it in any way.
@@ -43,7 +40,7 @@ class Losses:
         their work nobody can tell."""
         if place() == self._home:
             return frozenset(self._noted)
-        self.apart, here = True, runner()
+        here = runner()
         if here not in self._before or (isinstance(here, Thread) and not isinstance(self._home, int)):
             return frozenset(self._noted)
         return self._inherited() & self._noted.keys()
@@ -52,41 +49,27 @@ class Losses:
         run, told = _TOLD.get() or (None, frozenset[str]())
         return told if run is not None and run() is self else frozenset()
 
-    def note(self, full: str, record: str, ahead: Collection[str]) -> None:
-        """A fan-out lost children, as the code that calls this is told. `ahead` is what is recorded, and this run has
-        not called yet."""
+    def note(self, full: str, fan: str) -> None:
+        """A fan-out lost children, as the code that calls this is told."""
         if not self._noted:
             self._before = beside(self._home)
-        left = {each for each in ahead if not self._is_beside(full, each)}
-        self._noted[full] = record, left
-        if not left:
-            self.again[full] = record
+        self._noted[full] = fan
+        if not is_acted_on(self._journal, full, fan):
+            self.again.add(full)
         _TOLD.set((ref(self), self._inherited() | {full}))
 
-    def call(self, full: str, told: Collection[str]) -> None:
-        """A fan-out or a step is called, by code that was told of these losses before."""
+    def act_on(self, told: Iterable[str]) -> None:
+        """Something is done, or recorded anew, by code that may know of these."""
         for each in told:
-            if not self._is_beside(each, full):
-                self._noted.pop(each, None)
-                self.again.pop(each, None)
-        for each, (record, ahead) in list(self._noted.items()):
-            ahead.discard(full)
-            if not ahead:
-                self.again[each] = record
+            if each in self.again:
+                self.again.discard(each)
+                self._acted[_ACTED + each] = self._noted[each]
 
-    def act(self, full: str) -> None:
-        """An effect or a question is called. To be safe, that depends on each loss that anybody was told of: what it
-        did because a child was lost must not be done beside what this child does when it goes on."""
-        self.told()
-        self.call(full, list(self._noted))
+    def act_on_all(self) -> None:
+        """An effect or a question begins. To be safe, that depends on each loss that anybody was told of: what it did
+        because a child was lost must not be done beside what this child does when it goes on."""
+        self.act_on(list(self._noted))
 
-    def _is_beside(self, lost: str, full: str) -> bool:
-        """Whether a call surely does not depend on how the children of a fan-out ended."""
-        if full in self._found_again.get(lost, ()) or (full in self.found and self.found[full] <= ordinal(lost)):
-            return True
-        return full in self._knew and lost not in self._knew[full]
-
-
-def ordinal(full: str) -> int:
-    """The place of a counted call among those of its name, by its key."""
-    return int(full.partition("#")[2] or 0)
+    def news(self) -> dict[str, Any]:
+        """What to record with the next call."""
+        return {key: fan for key, fan in self._acted.copy().items() if self._journal.get(key) != fan}

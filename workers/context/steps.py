@@ -32,8 +32,6 @@ from .losses import Losses
 _OTHERS = ("ask", "effect", "fan_out")
 # Of a fan-out that a redrive made again: what had been recorded since its children failed.
 SINCE = "since/"
-# Of a fan-out that was made while other tasks or threads than the agent's own called something: see `Losses`.
-BESIDE = "beside/"
 # How many other records an error names.
 _SHOWN = 10
 _SIGNS = re.compile(r"[\\#:]")
@@ -84,7 +82,7 @@ class Steps:
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
         self.told = Told()  # their errors in this run
-        self.losses = Losses(named(session.journal, BESIDE), session.home)
+        self.losses = Losses(session.journal, session.home)
         # What an earlier run recorded before failed children went on. What it was made of may have changed with them.
         self.since = {full for names in named(session.journal, SINCE).values() for full in names or ()}
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
@@ -137,15 +135,12 @@ class Steps:
         """A step's record, if it is done."""
         return self._done.get(full)
 
-    def all_recorded(self, counted: Iterable[str]) -> set[str]:
-        """What is recorded. `counted` are the questions without an answer, and the fan-outs, that are."""
+    def ahead(self, counted: Iterable[str]) -> set[str]:
+        """What is recorded that this run has not come to yet. `counted` are the questions without an answer, and the
+        fan-outs, that are recorded."""
         started = {f"effect:{key}" for key, start in named(self._session.journal, EFFECT).items() if start}
         asking = {self.asking[0]} if self.asking else set[str]()
-        return self._done.keys() | started | asking | {*counted}
-
-    def ahead(self, counted: Iterable[str]) -> set[str]:
-        """What is recorded that this run has not come to yet."""
-        return self.all_recorded(counted) - self._called.keys() - self.made
+        return (self._done.keys() | started | asking | {*counted}) - self._called.keys() - self.made
 
     def digest(self, full: str, arguments: object) -> bytes:
         """The digest of a step's arguments."""
@@ -179,10 +174,6 @@ class Steps:
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each call its own key=")
         full = self._full(_unmistakable(name) if users else name, key)
-        if name in ("ask", "effect") and not users:
-            self.losses.act(full)
-        else:
-            self.losses.call(full, self.losses.told())
         digest = self.digest(full, arguments)
         recorded = self._done.get(full)
         # The result that a person gave is of any arguments, but it is one call's.
@@ -194,6 +185,10 @@ class Steps:
             recorded = None
         if recorded is None:
             self._running.add(name)
+            if users:
+                self.losses.act_on(self.losses.told())
+            elif name in ("ask", "effect"):
+                self.losses.act_on_all()
         self._called.setdefault(full, digest)
         return full, digest, recorded
 
@@ -255,7 +250,7 @@ class Steps:
         """Note a result. Gives what to commit for it in the block: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         done = self._done[full] = Recorded(digest, result, stored=False)
-        yield self.snapshot(full) if self._own_state else None, done.missing(full) | settled(full)
+        yield self.snapshot(full) if self._own_state else None, done.missing(full) | settled(full) | self.losses.news()
         done.stored = True
 
     def snapshot(self, step: str, asking: tuple[str, bytes | None] | None = None) -> Snapshot:

@@ -149,7 +149,7 @@ def _tried_again(session: LeaseSession, error: BaseException, command: Fail) -> 
     came_of = next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
     if isinstance(came_of, Unanswered):
         return lasting(came_of), asked_again(session, came_of.key) if came_of.key else {}
-    keys = {came_of.key} if came_of else set(session.lost.values())
+    keys = {*([came_of.key] if came_of else []), *session.lost}
     return (CHILDREN, made_again(session, keys)) if came_of or session.lost else (None, {})
 
 

@@ -1,0 +1,105 @@
+"""Fan-outs that lost children: what was done about that stays done, whichever run is told of it, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+
+from .serving import Ask, Reply, serving
+from .shop import LONG, Shop, fan
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("how", ["an effect", "an effect that is repeated", "a question", "a step", "a fan-out"])
+async def test_what_it_did_about_several_when_a_later_run_is_told_in_another_order(how: str, store_url: str) -> None:
+    """It canceled the trip because both bookings were lost. A later run is told of the second one only after it has
+    called that again, and ends then: it was done nevertheless."""
+    later = False
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        canceled = asyncio.Event()
+
+        async def book(number: int) -> Any:
+            if later and number == 1:
+                await canceled.wait()
+            return (await ctx.fan_out(fan(number), failures="collect"))[0]
+
+        one, other = (asyncio.create_task(book(number)) for number in range(2))
+        await (one if later else asyncio.gather(one, other))
+        if how == "a step":
+            await ctx.step("cancel", str)
+        elif how == "a fan-out":
+            await ctx.fan_out(fan(2))
+        elif how == "a question":
+            await ctx.ask("cancel it?", timeout=0.1, default="yes")
+        else:
+            await ctx.effect("cancel", str, unsure="repeat" if "repeated" in how else "stop")
+        canceled.set()
+        found = [await one, await other]
+        if later or shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text=" ".join(type(each).__name__ for each in found))
+
+    shop = Shop(parent, fails={0, 1})
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for once_more in (True, False):
+            with pytest.raises(bp.JobFailed, match="no luck") as failed:
+                await job.result(timeout=LONG)
+            assert failed.value.reason == "attempts"
+            later = shop.broken = once_more
+            await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "ChildFailed ChildFailed"
+
+
+async def test_the_last_one_is_not_made_again_because_of_another(store_url: str) -> None:
+    """What it did because of that one's children stays as it is. The other one's depended on nothing."""
+    run = 0
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        nonlocal run
+        run += 1
+        canceled = asyncio.Event()
+
+        async def first() -> Any:
+            if run == 3:
+                await canceled.wait()
+            [found] = await ctx.fan_out(fan(0), failures="collect")
+            if run == 3:
+                raise RuntimeError("no luck")
+            return found
+
+        async def last() -> Any:
+            [found] = await ctx.fan_out(fan(1), failures="collect")
+            await ctx.effect("cancel", shop.log.append, "canceled")
+            canceled.set()
+            return found
+
+        found = await asyncio.gather(first(), last())
+        return Reply(text=" ".join(type(each).__name__ for each in found))
+
+    shop = Shop(parent)
+    assert await shop.redriven(store_url) == ("children", "Reply ChildFailed")
+    assert shop.log == ["canceled", "charged 0"]
+
+
+async def test_one_that_tolerates_what_another_one_fails_of(store_url: str) -> None:
+    """The children of both go on."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        one, other = await asyncio.gather(ctx.fan_out(fan(0), failures="collect"), ctx.fan_out(fan(1)))
+        return Reply(text=" ".join(type(each).__name__ for each in one + other))
+
+    shop = Shop(parent)
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="the card was refused"):
+            await job.result(timeout=LONG)
+        shop.broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "Reply Reply"
