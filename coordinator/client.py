@@ -166,6 +166,7 @@ class Coordinator(Scheduling):
         guard: Guard | None = None,
         not_done: Sequence[str] = (),
         add: Mapping[str, Any] | None = None,
+        lost_children: bool = False,
     ) -> None:
         """Retry a failed job: the same hop, from its last checkpoint, with a new count of attempts.
 
@@ -176,11 +177,14 @@ class Coordinator(Scheduling):
         the thread was taken back since the job failed, the job continues from there. `guard` changes the limits that it
         names, and the others stay: a handoff that was refused is then made without running the hop again. `not_done`
         are the keys of effects whose outcome was unknown, and which have not happened, as you found out: they are
-        called again. Raises `WrongState` if the job has not failed, `ThreadBusy` while another one runs on its thread,
-        and `BadSetup` for another payload of a graph, team or flow that has already started, because its payload is in
-        its state, and for effects that had not started.
+        called again. With `lost_children`, those that failed or were canceled go on, of each of its hop's fan-outs,
+        even if it has done something since because they were lost. (Without, only if it has not.) Raises `WrongState`
+        if the job has not failed, `ThreadBusy` while another one runs on its thread, and `BadSetup` for another payload
+        of a graph, team or flow that has already started, because its payload is in its state, for effects that had not
+        started, and if no children were lost.
         """
-        await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard, not_done, add))
+        edits = payload, changes, guard, not_done, add, lost_children
+        await adrive(self.store, dead.redrive(self._bases, self.book, job_id, *edits))
 
     async def save(
         self,

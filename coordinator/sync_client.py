@@ -148,9 +148,12 @@ class SyncCoordinator(SyncScheduling):
         guard: Guard | None = None,
         not_done: Sequence[str] = (),
         add: Mapping[str, Any] | None = None,
+        lost_children: bool = False,
     ) -> None:
-        """Retry a failed job, optionally with another payload, guard or parts of its state."""
-        drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard, not_done, add))
+        """Retry a failed job, optionally with another payload, guard or parts of its state: see
+        `Coordinator.redrive`."""
+        edits = payload, changes, guard, not_done, add, lost_children
+        drive(self.store, dead.redrive(self._bases, self.book, job_id, *edits))
 
     def save(
         self,

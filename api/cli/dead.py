@@ -89,6 +89,10 @@ def redrive(
     not_done: Annotated[
         list[str] | None, typer.Option(metavar="KEY", help="An effect that has not happened: it is called again")
     ] = None,
+    lost_children: Annotated[
+        bool,
+        typer.Option("--lost-children", help="Its children that failed go on, whatever it has done since about that"),
+    ] = False,
     guard: GuardText = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
@@ -98,13 +102,14 @@ def redrive(
     narrowed = any((agent, reason, since, until))
     if bool(jobs) == everything or (jobs and narrowed):
         raise BadSetup(f"redrive takes the ids of jobs, or --all, which {NARROWING} narrow down")
-    if (payload or changes or additions or not_done) and (everything or len(jobs or ()) > 1):
-        raise BadSetup("--payload, --set, --add and --not-done are for one job at a time")
+    if (payload or changes or additions or not_done or lost_children) and (everything or len(jobs or ()) > 1):
+        raise BadSetup("--payload, --set, --add, --not-done and --lost-children are for one job at a time")
     edit = _Edit(
         None if payload is None else mapping(payload),
         assignments(changes),
         assignments(additions),
         not_done or [],
+        lost_children,
         None if guard is None else guarded(guard),
     )
     with opened(store, namespace) as coordinator:
@@ -130,6 +135,7 @@ class _Edit:
     changes: list[Assignment]
     additions: list[Assignment]
     not_done: list[str]
+    lost_children: bool
     guard: Guard | None
 
 
@@ -148,7 +154,13 @@ class _Retry:
         try:
             changes, added = _changed(self.coordinator, job, edit.changes, edit.additions)
             self.coordinator.redrive(
-                job, payload=edit.payload, changes=changes, guard=edit.guard, not_done=edit.not_done, add=added
+                job,
+                payload=edit.payload,
+                changes=changes,
+                guard=edit.guard,
+                not_done=edit.not_done,
+                add=added,
+                lost_children=edit.lost_children,
             )
         except ThreadBusy as other:
             if not self.everything:

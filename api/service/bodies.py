@@ -100,6 +100,8 @@ class Redrive(Body):
     """Limits to change. The others stay as they are."""
     not_done: list[str] = []
     """The keys of effects whose outcome was unknown, and which have not happened: they are called again."""
+    lost_children: bool = False
+    """Children that failed or were canceled go on, even if the job has done something since because of that."""
 
 
 class JobForm(Body):

@@ -260,6 +260,7 @@ class _Endpoints:
             guard=guard,
             not_done=given.not_done,
             add=given.add,
+            lost_children=given.lost_children,
         )
         return answer(vars(Redriven(job.id)))
 

@@ -27,6 +27,7 @@ from .doubt import RESULT, confirmed, outcome_of, taken_back, told
 from .edits import Edit
 from .inputs import count, name_wanted, span, texts
 from .jobs import checked, look
+from .lost import made_again
 from .sources import Source, drafts, save_one
 from .terms import check_guard
 
@@ -78,14 +79,16 @@ def redrive(
     guard: Guard | None,
     not_done: Sequence[str] = (),
     add: Mapping[str, Any] | None = None,
+    lost_children: bool = False,
 ) -> Call[None]:
-    """Retry a failed job, with its payload, state and guard as edited, and `not_done` effects taken back."""
+    """Retry a failed job, with its payload, state and guard as edited, `not_done` effects taken back, and its
+    `lost_children` going on."""
     if guard is not None:
         check_guard(guard)
     edit, keys = Edit({**_named(changes, "changes"), **_named(add, "add")}).own(), texts(not_done, "not_done")
     row = yield from look(job_id)
     edited = payload is not None or guard is not None
-    if edited or edit.changes or keys:
+    if edited or edit.changes or keys or lost_children:
         _check_failed(row)
     source = (yield from tips.source(book, row)) if payload is not None or edit.changes or keys else None
     if payload is not None and source is not None:
@@ -101,6 +104,8 @@ def redrive(
     back = (yield from taken_back(row, source, keys)) if keys else {}
     tip, records = (yield from _edited(bases, row, source, edit)) if edit.changes else ("", {})
     records |= back
+    if lost_children:
+        records |= yield from made_again(row)
     try:
         yield Redrive(row.id, onward, tip or _other(source, row), row.token, records, at_tip=source is None)
     except Strayed:  # so seldom that most redrives don't look

@@ -13,6 +13,15 @@ from .jobs import Target
 
 # How many children one command may make.
 AT_ONCE = 500
+# The journal keys of fan-outs begin with this. Each has the digest of what its children were given, then each time it
+# was made ("": enough had completed, so that it need not be made again).
+FAN = "fan/"
+# Those of fan-outs whose failure ended the job: which one was the last. (Older releases: True, or nothing if it was
+# that one.) If there is a later one by now, the job had not ended, because that could not be written.
+AGAIN = "again/"
+# What they are if the fan-out is made again in any case: a person said so, or the redrive has made another one before.
+# (Older releases wait for the next redrive.)
+DUE = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -277,16 +277,15 @@ def counts(parent: JobRow, child: JobRow) -> bool:
 
 
 def _may_ask_again(records: Records, child: JobRow) -> bool:
-    """Whether the parent may ask for a canceled child again: also for one that was redriven alone, or that is yet to
-    become a child of the last fan-out, because it is staged."""
+    """Whether the parent may ask for a canceled child again: also for one that was redriven alone (if a person has that
+    parent do so), or that is yet to become a child of the last fan-out, because it is staged."""
     row = records.job(child.parent) if child.parent else None
     if row is None or not _may_count(row):
         return False
-    # Without a brood it may be of an earlier fan-out than the verdict, and a parent that goes on may fail over it yet.
-    if row.verdict == "met" and not _is_open(row) and (child.brood or row.state == "failed"):
-        return False
     if not child.brood:
         return True
+    if row.verdict == "met" and not _is_open(row):
+        return False
     return child.brood == row.fan or records.count_staged(row.id) > 0
 
 

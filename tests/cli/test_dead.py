@@ -237,6 +237,23 @@ def test_a_child_whose_parent_failed_after_it_had_gone_on_is_left(run: CommandLi
         assert told == {"redriven": [parent.id], "left": {}, "not_asked_for": {child: parent.id}, "waits": {}}
 
 
+def test_it_goes_on_if_that_is_said(run: CommandLine) -> None:
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        parent = coordinator.submit("any order", Order(text="bad noted broken"), returns=Bill)
+        with pytest.raises(bp.JobFailed, match="broken"):
+            parent.result(timeout=30)
+        [child] = [coordinator.job(job) for job in listed(run) if job != parent.id]
+        before = child.info().updated_at
+        for others in (["--all"], [parent.id, child.id]):
+            assert "one job at a time" in run("redrive", *others, "--lost-children").complaint
+        assert "has lost no children" in run("redrive", child.id, "--lost-children").complaint
+        assert run("redrive", parent.id, "--lost-children").out == f"redriven {parent.id}\n"
+        with pytest.raises(bp.JobFailed, match="broken"):
+            parent.result(timeout=30)
+        assert child.info().updated_at > before
+        assert listed(run) == [parent.id, child.id]
+
+
 def test_a_child_whose_parent_failed_over_it_is_left_to_it(run: CommandLine) -> None:
     """Also if the parent collects failures. One that it can do without need not be settled before."""
     with working(run.url), bp.connect(run.url, app=app) as coordinator:

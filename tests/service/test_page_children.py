@@ -6,6 +6,7 @@ from html import unescape
 
 import batonpass as bp
 
+from ..workers.serving import reached, serving
 from .service import service_of
 from .visitor import visiting
 
@@ -21,6 +22,13 @@ app = bp.App("page children")
 async def whole(part: Part, ctx: bp.Context) -> Part:
     found = await ctx.fan_out([ctx.hand_off("part", Part(number=each)) for each in range(3)], failures="collect")
     return Part(number=len(found))
+
+
+@app.agent("fails", accepts=Part, returns=Part, hands_to={"part": Part}, retries=1)
+async def fails(part: Part, ctx: bp.Context) -> Part:
+    await ctx.fan_out([ctx.hand_off("part", part)], failures="collect")
+    await ctx.step("note", lambda: None)
+    raise ValueError("it broke, too")
 
 
 @app.agent("part", accepts=Part, returns=Part, retries=1)
@@ -54,6 +62,19 @@ async def test_a_parent_leads_to_its_children(sqlite_url: str) -> None:
             assert all(child.id in visitor.page for child in children)
             await visitor.open(f"/ui/jobs/{failed.id}")
             assert f'href="/ui/jobs/{job.id}"' in visitor.page
+
+
+async def test_lost_children_go_on_if_a_box_is_checked(sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with serving(app, sqlite_url) as coordinator, visiting(address) as visitor:
+            job = await coordinator.submit("fails", Part(number=1))
+            await reached(job, bp.JobState.FAILED)
+            [child] = await coordinator.jobs(parent=job.id)
+            await visitor.open(f"/ui/jobs/{job.id}")
+            assert 'name="lost_children"' in visitor.page
+            await visitor.send(f"/ui/jobs/{job.id}/redrive", lost_children="1")
+            await reached(job, bp.JobState.FAILED)
+            assert (await coordinator.job(child.id).info()).updated_at > child.updated_at
 
 
 async def test_a_job_leads_to_the_others_on_its_thread(sqlite_url: str) -> None:

@@ -44,6 +44,25 @@ async def pays(ask: Ask, ctx: bp.Context) -> Reply:
     return Reply(text=await ctx.effect("pay", pay))
 
 
+broken = True
+
+
+@app.agent("asks", accepts=Ask, returns=Reply, hands_to={"part": Ask}, retries=1)
+async def asks(ask: Ask, ctx: bp.Context) -> Reply:
+    [found] = await ctx.fan_out([ctx.hand_off("part", ask)], failures="collect")
+    await ctx.step("note", lambda: None)
+    if broken:
+        raise ValueError("no")
+    return Reply(text=type(found).__name__)
+
+
+@app.agent("part", accepts=Ask, returns=Reply, retries=1)
+async def part(ask: Ask, ctx: bp.Context) -> Reply:
+    if broken:
+        raise ValueError("no")
+    return Reply(text="yes")
+
+
 class Letter(bp.Contract, name="redriving.letter"):
     first_name: str = Field(alias="FIRST_NAME")
     last: str = Field(alias="first_name")  # the name of the other one
@@ -54,6 +73,19 @@ def greets(letter: Letter) -> Reply:
     if letter.first_name == "bad":
         raise ValueError("no")
     return Reply(text=f"{letter.first_name} {letter.last}")
+
+
+@pytest.mark.each_store
+async def test_its_lost_children_go_on(store_url: str) -> None:
+    global broken
+    with service_of(app, store_url) as address:
+        async with bp.connect(store_url, app=app) as coordinator, app.worker(coordinator), caller(address) as http:
+            broken = True
+            job = await coordinator.submit("asks", Ask(), returns=Reply)
+            await reached(job, bp.JobState.FAILED)
+            broken = False
+            assert (await http.post(f"/jobs/{job.id}/redrive", json={"lost_children": True})).status_code == 200
+            assert (await job.result(timeout=DEADLINE)).text == "Reply"
 
 
 @pytest.mark.each_store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +16,12 @@ LONG = 30.0
 
 
 class Shop:
-    """A parent that ends with an error of its own as long as a child fails. `log` is what was done outside."""
+    """A parent that ends with an error of its own as long as a child fails. `log` is what was done outside. One that
+    `waits` has `charged` before."""
 
-    def __init__(self, parent: Callable[..., Any], *, fails: set[int] | None = None) -> None:
+    def __init__(self, parent: Callable[..., Any], *, fails: set[int] | None = None, waits: bool = False) -> None:
         self.broken, self.log = True, list[str]()
+        self.waits, self.charged = waits, asyncio.Event()
         app = self.app = bp.App("shop")
         app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)(parent)
 
@@ -27,6 +30,9 @@ class Shop:
             if self.broken and (fails is None or ask.number in fails):
                 raise ValueError("the card was refused")
             await ctx.effect("charge", self.log.append, f"charged {ask.number}")
+            while self.waits and ask.number == 0:
+                self.charged.set()
+                await asyncio.sleep(0.01)
             return Reply(text=str(ask.number))
 
     async def redriven(self, url: str) -> tuple[str, str]:

@@ -103,3 +103,58 @@ async def test_one_that_tolerates_what_another_one_fails_of(store_url: str) -> N
         shop.broken = False
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == "Reply Reply"
+
+
+@pytest.mark.parametrize("alone", ["", "completed", "canceled"])
+async def test_a_person_has_them_go_on_all_the_same(alone: str, store_url: str) -> None:
+    """And what they had done is not done again, also if they were redriven alone before."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        one = await ctx.fan_out(fan(0), failures="collect")
+        await ctx.effect("cancel", shop.log.append, "canceled")
+        [other] = await ctx.fan_out(fan(1))
+        if shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text=" ".join(type(each).__name__ for each in [*one, other]))
+
+    shop = Shop(parent, fails={0}, waits=alone == "canceled")
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="no luck"):
+            await job.result(timeout=LONG)
+        shop.broken = False
+        [child] = [each for each in await coordinator.jobs(parent=job.id) if each.state == "failed"]
+        if alone:
+            await coordinator.redrive(child.id)
+        if alone == "canceled":
+            await asyncio.wait_for(shop.charged.wait(), LONG)
+            await coordinator.job(child.id).cancel()
+            shop.waits = False
+        elif alone:
+            await coordinator.job(child.id, returns=Reply).result(timeout=LONG)
+        await coordinator.redrive(job.id, lost_children=True)
+        assert (await job.result(timeout=LONG)).text == "Reply Reply"
+    assert sorted(shop.log) == ["canceled", "charged 0", "charged 1"]
+
+
+async def test_none_are_lost(store_url: str) -> None:
+    """Or it has not failed: nothing is changed."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [found] = await ctx.fan_out(fan(0))
+        if shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text=found.text)
+
+    shop = Shop(parent, fails=set())
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="no luck"):
+            await job.result(timeout=LONG)
+        with pytest.raises(bp.BadSetup, match="has lost no children: redrive it without"):
+            await coordinator.redrive(job.id, lost_children=True)
+        shop.broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0"
+        with pytest.raises(bp.WrongState, match="only a failed job"):
+            await coordinator.redrive(job.id, lost_children=True)

@@ -13,7 +13,7 @@ from ...contracts.fanout import ChildFailed, FanOut
 from ...contracts.guard import NOTHING, Spent
 from ...coordinator.blobs import open_blob
 from ...coordinator.book import Book
-from ...coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
+from ...coordinator.commands import AGAIN, DUE, FAN, Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
 from ...coordinator.commands.children import AT_ONCE
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
@@ -24,12 +24,6 @@ from .counted import Later, counted, news
 from .losses import is_acted_on
 from .steps import SINCE, Pause, Steps
 
-_PREFIX = "fan/"
-# Of a fan-out whose failure ended the job: which one was the last. (Older releases: True, or nothing if it was that
-# one.) If there is a later one by now, the job had not ended, because that could not be written.
-_AGAIN = "again/"
-# What is recorded so if the redrive has made another one again before. (Older releases wait for the next redrive.)
-_DUE = 2
 # How many children a fan-out has, if they are more than the store tells of at once.
 _LARGE = "large/"
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
@@ -57,7 +51,7 @@ class Spawning(Pause):
 
     def record(self, fan: str) -> dict[str, Any]:
         """The new records in the hop's journal: its fan-outs, the newest last, and `also` others."""
-        return {_PREFIX + self.step: [self.digest, *self.before, fan], **self.also}
+        return {FAN + self.step: [self.digest, *self.before, fan], **self.also}
 
 
 def joining(
@@ -74,7 +68,7 @@ def joining(
         steps.losses.act_on(told)
         if records := news(steps, session):
             yield Record(session.fence, packed(records))
-    _, *fans = session.journal.get(_PREFIX + full, [digest])
+    _, *fans = session.journal.get(FAN + full, [digest])
     if fans and (session.cut or _is_again(session, full, fans)):
         yield from _cancel_left()  # or nobody would know of them that they can go on
     ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
@@ -102,27 +96,27 @@ def joining(
 
 def _is_again(session: LeaseSession, full: str, fans: Sequence[str]) -> bool:
     """Whether a redrive makes a fan-out again."""
-    noted = session.journal.get(_AGAIN + full)
+    noted = session.journal.get(AGAIN + full)
     if not fans or not fans[-1]:
         return False
     if not session.cut:  # what was noted for a failure was not written with it
-        return bool(noted == _DUE)
+        return bool(noted == DUE)
     if fans[-1] == session.cut and not is_acted_on(session.journal, full, fans[-1]):
         return True
-    return noted in (True, _DUE, session.cut)
+    return noted in (True, DUE, session.cut)
 
 
 def made_again(session: LeaseSession, keys: Iterable[str]) -> dict[str, Any]:
     """What is recorded with a failure so that a redrive makes the fan-outs with these keys (of `ChildrenFailed`) again.
     Takes back what was recorded with one that could not be written, if the job went on without a redrive."""
-    left = named(session.journal, _AGAIN) if not session.cut else {}
-    void = {_AGAIN + full: None for full, noted in left.items() if noted not in (None, _DUE)}
-    return {**void, **{_AGAIN + full: session.fan for full in keys if full}}
+    left = named(session.journal, AGAIN) if not session.cut else {}
+    void = {AGAIN + full: None for full, noted in left.items() if noted not in (None, DUE)}
+    return {**void, **{AGAIN + full: session.fan for full in keys if full}}
 
 
 def _made(session: LeaseSession) -> dict[str, list[Any]]:
     """The hop's fan-outs by key: the digest of what was given to the children, then each time it was made."""
-    return named(session.journal, _PREFIX)
+    return named(session.journal, FAN)
 
 
 def _counted(session: LeaseSession) -> list[str]:
@@ -134,10 +128,10 @@ def _also(steps: Steps, session: LeaseSession, full: str, size: int) -> dict[str
     are to be made again are noted, as this one is the job's last from now on."""
     made = _made(session)
     records: dict[str, Any] = {
-        _AGAIN + each: _DUE for each in made.keys() - {full} if _is_again(session, each, made[each][1:])
+        AGAIN + each: DUE for each in made.keys() - {full} if _is_again(session, each, made[each][1:])
     }
-    if session.journal.get(_AGAIN + full):
-        records[_AGAIN + full] = None
+    if session.journal.get(AGAIN + full):
+        records[AGAIN + full] = None
     if full in made and (ahead := steps.ahead(_counted(session))):
         records[SINCE + full] = sorted(ahead)
         steps.since |= ahead
@@ -244,7 +238,7 @@ def _count_earlier(session: LeaseSession, calls: Iterable[str]) -> Generator[Com
     """Count what was spent in fan-outs that an earlier run made: this one need not come to them."""
     for full in calls:
         total = session.journal.get(_LARGE + full, AT_ONCE)
-        for fan in session.journal.get(_PREFIX + full, [b""])[1:]:
+        for fan in session.journal.get(FAN + full, [b""])[1:]:
             if fan and not session.budget.counts(fan):
                 rows: list[OutcomeRow] = yield from _outcomes(session.job_id, fan, total)
                 _count(session, fan, rows[-1].number + 1 if rows else 0, rows)

@@ -239,7 +239,8 @@ class _Page:
         async def redriving(job: str) -> str:
             typed = request.state.typed
             guard = Guard(**changed) if (changed := fields.limits(typed)) else None
-            await self._coordinator.redrive(job, payload=fields.payload(typed.get("payload", "")), guard=guard)
+            payload, lost = fields.payload(typed.get("payload", "")), bool(typed.get("lost_children"))
+            await self._coordinator.redrive(job, payload=payload, guard=guard, lost_children=lost)
             return "redriven"
 
         return await self._act(request, "redrive", redriving)

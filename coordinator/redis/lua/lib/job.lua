@@ -141,8 +141,8 @@ end
 -- Tells the parent that a child ended. If that decides the fan-out, the parent goes on, and its queue is returned. A
 -- child that completes too late to count is still recorded if the parent may fan out again, so that its work is not
 -- repeated. Of other late children, it is recorded what they spent, and that they are there. Returns second whether the
--- parent may ask for a canceled child again: also for one that was redriven alone (then `fan` is empty, and it may be
--- of an earlier fan-out), or that is yet to become a child of the last one, because it is staged.
+-- parent may ask for a canceled child again: also for one that was redriven alone (then `fan` is empty; a person may
+-- have that parent do so), or that is yet to become a child of the last one, because it is staged.
 local function tell_parent(id, fan, state, reason)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result', 'fan')
   local parent = child[1] or ''
@@ -155,7 +155,7 @@ local function tell_parent(id, fan, state, reason)
   local unmet, result = counted and job[2] ~= 'met', child[4] or ''
   local wanted = unmet or (counted and job[11] == 'failed' and job[13] == 'children')
   if fan == '' then
-    return nil, wanted or (counted and job[11] ~= 'failed')
+    return nil, counted
   elseif job[1] ~= fan then
     return nil, wanted and redis.call('EXISTS', P .. 'b:' .. parent) == 1
   end
