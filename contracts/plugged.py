@@ -1,13 +1,26 @@
-"""Plugged: what is said of an entry point by which another package adds to this one, when that fails."""
+"""Plugged: the entry points by which other packages add to this one, and what is said of one that fails."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from .raised import described
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
+
+
+@cache  # looking through all installed packages takes milliseconds, which would block an event loop
+def _installed(group: str) -> EntryPoints:
+    from importlib.metadata import entry_points  # costs more than all of this file
+
+    return entry_points(group=group)
+
+
+def plugged(group: str, name: str = "") -> EntryPoints:
+    """The entry points of a group, or those of one name, of what was installed when this process first asked."""
+    return _installed(group).select(name=name) if name else _installed(group)
 
 
 def told_of(point: EntryPoint) -> str:

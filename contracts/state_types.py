@@ -22,7 +22,7 @@ from pydantic_core import to_jsonable_python
 from .builtin_types import ENCODERS, NotPlain
 from .errors import BadSetup, BatonpassError
 from .opaque import Opaque
-from .plugged import not_loaded
+from .plugged import not_loaded, plugged
 from .shapes import Custom, Shape, fields_of, shape_of
 from .unfit import unfit
 
@@ -294,9 +294,7 @@ def _provide(root: str) -> bool:
     If it fails, only values of these types are concerned: they can't be saved, and are read as `UnknownValue`s, both of
     which say why. All else in a state is read, so that `batonpass restore` helps where the package is broken.
     """
-    from importlib.metadata import entry_points  # costs more than all of this file
-
-    for point in entry_points(group=GROUP, name=root):
+    for point in plugged(GROUP, root):
         try:
             point.load()()
         except ImportError:  # the package with the classes is not installed, so there can be no values of them

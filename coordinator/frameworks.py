@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
+
+from ..contracts.plugged import plugged
 
 GROUP = "batonpass.adapters"
 
 
-@cache  # looking through all installed packages takes milliseconds, which would block an event loop
+@cache
 def adapter_of(framework: str) -> Any:
     """The adapter's class, without importing its framework. None if no installed package has one."""
-    for point in entry_points(group=GROUP, name=framework):
+    for point in plugged(GROUP, framework):
         return point.load()
     return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-from importlib import metadata
 from types import SimpleNamespace
 
 import pytest
@@ -34,7 +33,7 @@ def test_a_package_whose_state_types_can_not_be_registered_is_named(monkeypatch:
 
     point = SimpleNamespace(name="elsewhere", value="elsewhere:register", dist=SimpleNamespace(name="else-where"))
     point.load = lambda: register
-    monkeypatch.setattr(metadata, "entry_points", lambda **asked: [point] if asked["name"] == "elsewhere" else [])
+    monkeypatch.setattr(state_types, "plugged", lambda group, name: [point] if name == "elsewhere" else [])
     monkeypatch.setattr(state_types, "_provide", state_types._provide.__wrapped__)
     monkeypatch.setattr(state_types, "_broken", {})
     whose = "the state types 'elsewhere' of the package 'else-where' (elsewhere:register)"
@@ -60,7 +59,7 @@ def test_while_the_machine_is_short_of_something_nothing_is_decided(monkeypatch:
         bp.state_type("shortly.point", _Later, dump=lambda point: 0, load=lambda stored: _Later())
 
     point = SimpleNamespace(name="shortly", value="shortly:register", dist=None, load=lambda: register)
-    monkeypatch.setattr(metadata, "entry_points", lambda **asked: [point] if asked["name"] == "shortly" else [])
+    monkeypatch.setattr(state_types, "plugged", lambda group, name: [point] if name == "shortly" else [])
     with bp.connect("memory://") as coordinator:
         for error in (MemoryError, OSError):
             with pytest.raises(error):

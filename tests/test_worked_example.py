@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,6 +26,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import batonpass as bp
+from batonpass.contracts.plugged import plugged
 from batonpass.contracts.transcript_losses import Losses
 from batonpass.coordinator import frameworks
 from batonpass.coordinator.transcripts import count_lost
@@ -63,12 +63,12 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type[Any]], N
     """Installs an adapter of kind "pydantic-ai"."""
 
     def installed(adapter: type[Any] = PydanticAIAdapter) -> None:
-        def found(*, group: str, name: str) -> Any:
+        def found(group: str, name: str) -> Any:
             known = [SimpleNamespace(load=lambda: adapter)]
-            return known if name == "pydantic-ai" else entry_points(group=group, name=name)
+            return known if name == "pydantic-ai" else plugged(group, name)
 
         for module in ("workers.adapters", "coordinator.frameworks"):
-            monkeypatch.setattr(f"batonpass.{module}.entry_points", found)
+            monkeypatch.setattr(f"batonpass.{module}.plugged", found)
         frameworks.adapter_of.cache_clear()
 
     installed()

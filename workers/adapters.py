@@ -5,7 +5,6 @@ Anybody may have written it, without a type checker, so what it lacks is told in
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from inspect import isawaitable
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from ..contracts.agent import Agent
 from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, BatonpassError
 from ..contracts.outcome import Outcome
+from ..contracts.plugged import plugged
 from ..coordinator.frameworks import GROUP
 from ..coordinator.session import Session
 
@@ -22,9 +22,9 @@ _RULE = "run() must be async and return Finished, Suspended or Rejected (see bat
 
 def load_adapter(kind: str) -> Adapter:
     """The adapter of a kind, with its framework imported. `MissingExtra` if that is not installed."""
-    found = entry_points(group=GROUP, name=kind)
+    found = plugged(GROUP, kind)
     if not found:
-        known = ", ".join(sorted(point.name for point in entry_points(group=GROUP)))
+        known = ", ".join(sorted(point.name for point in plugged(GROUP)))
         raise BadSetup(f"no adapter for agents of kind {kind!r}: installed kinds: {known}")
     try:
         adapter: Adapter = next(iter(found)).load()()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from batonpass.contracts.errors import BatonpassError, JobError
-from batonpass.contracts.plugged import not_loaded
+from batonpass.contracts.plugged import not_loaded, plugged
 
 from .failure import failure
 from .printing import AS_JSON, drop_output, print_json, say
@@ -78,7 +78,7 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         for name in _OURS:
             self.get_command(ctx, name)
-        for point in entry_points(group=GROUP):
+        for point in plugged(GROUP):
             try:
                 self._add(point)
             except (Exception, SystemExit) as error:  # another package's trouble must not take our commands away

@@ -207,6 +207,6 @@ def test_a_framework_that_can_not_be_imported_is_one_line(monkeypatch: pytest.Mo
     def load() -> None:
         raise OSError(30, "Read-only file system", "/home/a/.local/share")
 
-    monkeypatch.setattr("batonpass.workers.adapters.entry_points", lambda **_: [SimpleNamespace(load=load)])
+    monkeypatch.setattr("batonpass.workers.adapters.plugged", lambda *_: [SimpleNamespace(load=load)])
     with pytest.raises(bp.BadSetup, match=r"kind 'crewai' can't be run here: OSError: .*file system: '/home/a/.local/"):
         load_adapter("crewai")

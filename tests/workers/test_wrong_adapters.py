@@ -46,7 +46,7 @@ class Wrapped:
 
 
 def _install(monkeypatch: pytest.MonkeyPatch, adapter: type[Any]) -> None:
-    monkeypatch.setattr("batonpass.workers.adapters.entry_points", lambda **_: [SimpleNamespace(load=lambda: adapter)])
+    monkeypatch.setattr("batonpass.workers.adapters.plugged", lambda *_: [SimpleNamespace(load=lambda: adapter)])
 
 
 def _app() -> bp.App:
