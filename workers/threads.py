@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-from asyncio import Task, all_tasks, current_task
+from asyncio import Task, current_task
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
-from threading import Thread, current_thread, get_ident
-from threading import enumerate as threads
+from threading import Thread, get_ident
 from typing import Any, TypeAlias, TypeVar
-from weakref import WeakSet
 
 import anyio
 from anyio import to_thread
@@ -40,20 +38,6 @@ def place() -> Place:
         return current_task() or get_ident()
     except RuntimeError:  # no event loop
         return get_ident()
-
-
-def runner() -> Runner:
-    """The same, as what it is: numbers of threads are used again."""
-    try:
-        return current_task() or current_thread()
-    except RuntimeError:  # no event loop
-        return current_thread()
-
-
-def beside(home: Place | None) -> WeakSet[Runner]:
-    """All tasks, of the loop of that one, and threads that there are now."""
-    tasks = all_tasks(home.get_loop()) if isinstance(home, Task) else ()
-    return WeakSet([*tasks, *threads()])
 
 
 class Calls:

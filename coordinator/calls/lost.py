@@ -12,8 +12,9 @@ from . import Call
 def made_again(row: JobRow) -> Call[dict[str, bytes]]:
     """What to record so that the children go on that its hop's fan-outs have lost."""
     kept: KeptJob = yield ReadKept(row.id)
-    ended = {fan: outcome.state for fan, outcome in kept.outcomes if outcome.state != "completed"}
-    lost = {fan for fan, state in ended.items() if not state.startswith(LATE)}
+    lost = {
+        fan for fan, outcome in kept.outcomes if outcome.state != "completed" and not outcome.state.startswith(LATE)
+    }
     records = dict[str, bytes]()
     for key, data in kept.journal.items():
         if key.startswith(FAN):

@@ -105,6 +105,111 @@ async def test_one_that_tolerates_what_another_one_fails_of(store_url: str) -> N
         assert (await job.result(timeout=LONG)).text == "Reply Reply"
 
 
+@pytest.mark.parametrize("how", ["gather", "wait_for", "a thread"])
+async def test_a_branch_that_has_others_make_its_fan_out(how: str, store_url: str) -> None:
+    """It was there before, and learned of the loss all the same."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        async def branch() -> str:
+            if how == "gather":
+                [[found]] = await asyncio.gather(ctx.fan_out(fan(0), failures="collect"))
+            elif how == "wait_for":
+                [found] = await asyncio.wait_for(ctx.fan_out(fan(0), failures="collect"), LONG)
+            else:
+                [found] = await asyncio.to_thread(ctx.sync.fan_out, fan(0), failures="collect")
+            return await ctx.step("cancel", type(found).__name__.upper)
+
+        text = await asyncio.create_task(branch())
+        if shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text=text)
+
+    shop = Shop(parent)
+    assert await shop.redriven(store_url) == ("attempts", "CHILDFAILED")
+    assert shop.log == []
+
+
+@pytest.mark.parametrize("what", ["a step", "an effect"])
+async def test_what_had_begun_before_and_ended_after(what: str, store_url: str) -> None:
+    """Its result may be made of the loss."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        begun, told = asyncio.Event(), asyncio.Queue[Any]()
+
+        async def look() -> str:
+            begun.set()
+            return type(await told.get()).__name__
+
+        async def children() -> None:
+            await begun.wait()
+            await told.put((await ctx.fan_out(fan(0), failures="collect"))[0])
+
+        async def call() -> str:
+            called = ctx.step("look", look) if what == "a step" else ctx.effect("look", look, unsure="repeat")
+            text = await called
+            begun.set()
+            return text
+
+        text, _ = await asyncio.gather(call(), children())
+        if shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text=text)
+
+    shop = Shop(parent)
+    assert await shop.redriven(store_url) == ("attempts", "ChildFailed")
+
+
+@pytest.mark.parametrize("started", ["then", "before"])
+async def test_an_effect_without_an_outcome(started: str, store_url: str) -> None:
+    """It may have happened. Also if it had started before, and is done once more."""
+    phase = 0 if started == "before" else 1
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        def cancel() -> None:
+            raise RuntimeError("no luck")
+
+        if phase:
+            await ctx.fan_out(fan(0), failures="collect")
+        if phase < 2:
+            await ctx.effect("cancel", cancel, unsure="repeat")
+        raise RuntimeError("no luck")
+
+    shop = Shop(parent)
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        while True:
+            with pytest.raises(bp.JobFailed, match="no luck") as failed:
+                await job.result(timeout=LONG)
+            assert failed.value.reason == "attempts"
+            if phase == 2:
+                break
+            phase += 1
+            await coordinator.redrive(job.id)
+
+
+async def test_all_that_raise_together_go_on_together(store_url: str) -> None:
+    """Although it did something since: it says that it failed because of each."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        calls = (ctx.fan_out(fan(number)) for number in range(3))
+        found = await asyncio.gather(*calls, return_exceptions=True)
+        for pause in (each for each in found if isinstance(each, BaseException) and not isinstance(each, Exception)):
+            raise pause
+        await ctx.effect("note", str)
+        if lost := [each for each in found if isinstance(each, bp.ChildrenFailed)]:
+            raise ExceptionGroup("no luck", lost)
+        return Reply(text=" ".join(each[0].text for each in found if isinstance(each, list)))
+
+    shop = Shop(parent)
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="the card was refused"):
+            await job.result(timeout=LONG)
+        shop.broken = False
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "0 1 2"
+
+
 @pytest.mark.parametrize("alone", ["", "completed", "canceled"])
 async def test_a_person_has_them_go_on_all_the_same(alone: str, store_url: str) -> None:
     """And what they had done is not done again, also if they were redriven alone before."""
@@ -158,3 +263,26 @@ async def test_none_are_lost(store_url: str) -> None:
         assert (await job.result(timeout=LONG)).text == "0"
         with pytest.raises(bp.WrongState, match="only a failed job"):
             await coordinator.redrive(job.id, lost_children=True)
+
+
+async def test_one_that_needs_no_more_is_told_the_same_again(store_url: str) -> None:
+    """One of its children had failed, and it needed only the other one."""
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        one = [*fan(0), *fan(1)]
+        first = await ctx.fan_out(one, wait=1, failures=1)
+        await ctx.effect("note", str, [type(each).__name__ for each in first])
+        [other] = await ctx.fan_out(fan(2), failures="collect")
+        await ctx.step("note", str)
+        if shop.broken:
+            raise RuntimeError("no luck")
+        return Reply(text=" ".join(type(each).__name__ for each in [*first, other]))
+
+    shop = Shop(parent, fails={0, 2})
+    async with serving(shop.app, store_url, concurrency=1) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match="no luck"):
+            await job.result(timeout=LONG)
+        shop.broken = False
+        await coordinator.redrive(job.id, lost_children=True)
+        assert (await job.result(timeout=LONG)).text == "ChildFailed Reply Reply"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.workers.context.losses import Losses
 
 from .serving import Ask, Reply, serving
 from .shop import LONG, Shop, fan
@@ -55,36 +53,6 @@ async def test_what_it_did_for_a_lost_child_is_not_done_beside_it(how: str, stor
     shop = Shop(in_a_pool if how == "in a pool" else parent)
     assert await shop.redriven(store_url) == ("attempts", "over")
     assert shop.log == ["canceled"]
-
-
-async def test_fan_outs_of_threads_that_begin_together(store_url: str) -> None:
-    """A number that one thread had, and another one has then, made that one know what the first was told."""
-
-    def parent(ask: Ask, ctx: bp.SyncContext) -> Reply:
-        found: dict[int, Any] = {}
-
-        def call(number: int) -> None:
-            try:
-                all_there.wait(LONG)
-                [found[number]] = ctx.fan_out(fan(number), failures="collect")
-            except BaseException as error:
-                errors.append(error)
-
-        errors, all_there = list[BaseException](), threading.Barrier(3)
-        threads = [threading.Thread(target=call, args=(number,)) for number in range(3)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-        for error in errors:
-            raise error
-        if any(isinstance(each, bp.ChildFailed) for each in found.values()):
-            raise RuntimeError("no luck")
-        return Reply(text=" ".join(found[number].text for number in range(3)))
-
-    shop = Shop(parent)
-    assert await shop.redriven(store_url) == ("children", "0 1 2")
-    assert sorted(shop.log) == ["charged 0", "charged 1", "charged 2"]
 
 
 @pytest.mark.parametrize("beside", ["fan-outs", "a step"])
@@ -193,39 +161,6 @@ async def test_what_it_did_then_in_new_tasks_counts(how: str, store_url: str) ->
     assert "charged 0" not in shop.log
 
 
-async def test_others_that_were_made_later_by_code_that_did_not_know(store_url: str) -> None:
-    """They depend on nothing either, if the one that lost its child ends before they are called again."""
-    returned = set[int]()
-
-    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
-        async def first() -> str:
-            [found] = await ctx.fan_out(fan(0), failures="collect")
-            while isinstance(found, bp.ChildFailed):
-                if len(returned) == 2:
-                    raise RuntimeError("no luck")
-                await asyncio.sleep(0.01)
-            return str(found.text)
-
-        async def later(number: int) -> str:
-            await asyncio.sleep(0.1)
-            [found] = await ctx.fan_out(fan(number))
-            returned.add(number)
-            return str(found.text)
-
-        return Reply(text=" ".join(await asyncio.gather(first(), later(1), later(2))))
-
-    shop = Shop(parent, fails={0})
-    async with serving(shop.app, store_url) as coordinator:
-        job = await coordinator.submit("a", Ask(), returns=Reply)
-        for still_broken in (True, False):
-            with pytest.raises(bp.JobFailed, match="no luck") as failed:
-                await job.result(timeout=LONG)
-            assert failed.value.reason == "children"
-            shop.broken = still_broken
-            await coordinator.redrive(job.id)
-        assert (await job.result(timeout=LONG)).text == "0 1 2"
-
-
 async def test_what_was_recorded_before_it_was_made_again(store_url: str) -> None:
     """Depends on nothing either: which branch comes first is chance in each run."""
     run, late = 0, False
@@ -299,12 +234,3 @@ async def test_a_function_that_is_one_of_the_branches(loses: str, store_url: str
             task.cancel()
 
     assert await Shop(parent, fails={0}).redriven(store_url) == ("children", "over")
-
-
-def test_what_a_pools_thread_was_told_in_another_job() -> None:
-    """Is forgotten: the keys are the same in each."""
-    one, other = Losses({}, -1), Losses({}, -1)
-    for each in (one, other):
-        each.note("fan_out", "f-1")
-    assert not one.told()
-    assert other.told() == {"fan_out"}

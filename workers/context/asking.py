@@ -131,7 +131,7 @@ def asking(
         known, optional = again | over, (again.keys() - over) | steps.since
         full, digest = yield from counted(steps, "ask", question, known, session, optional=optional)
         if full not in known:
-            steps.losses.act_on_all()
+            steps.losses.act_on(steps.losses.told())
             if records := news(steps, session):
                 yield Record(records)
         recorded = steps.recorded(full)

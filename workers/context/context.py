@@ -255,6 +255,7 @@ class Context(BaseContext):
             return await (self._let_others() if isinstance(asked, Later) else self._session.awrite(asked))
 
         given, told = self._several(handoffs), self._steps.losses.told()
+        await checkpoint()  # those that are called beside it are called now, on every store: some answer at once
         async with self._steps.tasks_turn:
             return await afollow(self._joining(given, wait, failures, told), act)
 

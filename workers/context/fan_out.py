@@ -21,7 +21,7 @@ from ..journal import named, packed
 from ..session import LeaseSession
 from .asking import unanswered
 from .counted import Later, counted, news
-from .losses import is_acted_on
+from .losses import ACTED
 from .steps import SINCE, Pause, Steps
 
 # How many children a fan-out has, if they are more than the store tells of at once.
@@ -60,7 +60,7 @@ def joining(
     """The results of ended children, in order.
 
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed. What is
-    recorded since then need not fit any more. `told` are the losses that the calling code may know of.
+    recorded since then need not fit any more. `told` are the losses that were known when it was called.
     """
     earlier = {full: made[0] for full, made in _made(session).items()}
     full, digest = yield from counted(steps, "fan_out", arguments, earlier, session, optional=steps.since)
@@ -69,7 +69,7 @@ def joining(
         if records := news(steps, session):
             yield Record(session.fence, packed(records))
     _, *fans = session.journal.get(FAN + full, [digest])
-    if fans and (session.cut or _is_again(session, full, fans)):
+    if fans and session.cut:
         yield from _cancel_left()  # or nobody would know of them that they can go on
     ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
     for fan, rows in ended.items():
@@ -89,7 +89,12 @@ def joining(
         steps.losses.note(full, fans[-1])
     if fans[1:]:
         yield from _count_earlier(session, steps.since - steps.made)
-    results = _results(session, book, wanted, ended, fans[-1], full)
+    results, failed = _results(session, book, wanted, ended, fans)
+    if len(failed) > wanted.spare:
+        if fans[-1]:
+            raise _too_many(session.job_id, failed, len(results), full)
+        # As if nobody had waited for them.
+        results = [None if isinstance(each, ChildFailed) else each for each in results]
     session.check()  # what the children have spent may be too much
     return results
 
@@ -101,7 +106,7 @@ def _is_again(session: LeaseSession, full: str, fans: Sequence[str]) -> bool:
         return False
     if not session.cut:  # what was noted for a failure was not written with it
         return bool(noted == DUE)
-    if fans[-1] == session.cut and not is_acted_on(session.journal, full, fans[-1]):
+    if fans[-1] == session.cut and session.journal.get(ACTED + full) != fans[-1]:
         return True
     return noted in (True, DUE, session.cut)
 
@@ -130,6 +135,7 @@ def _also(steps: Steps, session: LeaseSession, full: str, size: int) -> dict[str
     records: dict[str, Any] = {
         AGAIN + each: DUE for each in made.keys() - {full} if _is_again(session, each, made[each][1:])
     }
+    records[ACTED + full] = ""
     if session.journal.get(AGAIN + full):
         records[AGAIN + full] = None
     if full in made and (ahead := steps.ahead(_counted(session))):
@@ -270,10 +276,11 @@ def _failure(row: OutcomeRow) -> ChildFailed:
 
 
 def _results(
-    session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str, full: str
-) -> list[Any]:
-    """For each place, the result of the child that completed, or how the last one for it ended otherwise."""
-    job_id = session.job_id
+    session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], fans: Sequence[str]
+) -> tuple[list[Any], list[ChildFailed]]:
+    """For each place, the result of the child that completed, or how the last one for it ended otherwise. Also the
+    latter alone."""
+    last = [fan for fan in fans if fan][-1]
     results: list[Any] = [None] * len(wanted.handoffs)
     failed: list[ChildFailed] = []
     for fan, rows in ended.items():
@@ -285,12 +292,12 @@ def _results(
             elif fan == last and not row.state.startswith(LATE):
                 results[row.number] = _failure(row)
                 failed.append(results[row.number])
-        if fan:
-            _count(session, fan, len(results), rows)
-    if len(failed) > wanted.spare:
-        shown = "; ".join(f"{child.job_id} ({child.reason}): {child.error or 'no error'}" for child in failed[:3])
-        more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
-        raise ChildrenFailed(
-            f"{len(failed)} of {len(results)} children of job {job_id} failed: {shown}{more}", failed=failed, key=full
-        )
-    return results
+        _count(session, fan, len(results), rows)
+    return results, failed
+
+
+def _too_many(job_id: str, failed: Sequence[ChildFailed], total: int, full: str) -> ChildrenFailed:
+    shown = "; ".join(f"{child.job_id} ({child.reason}): {child.error or 'no error'}" for child in failed[:3])
+    more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
+    text = f"{len(failed)} of {total} children of job {job_id} failed: {shown}{more}"
+    return ChildrenFailed(text, failed=failed, key=full)

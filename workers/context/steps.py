@@ -82,7 +82,7 @@ class Steps:
         self.made: set[str] = set()  # what this run has asked, and its fan-outs
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
         self.told = Told()  # their errors in this run
-        self.losses = Losses(session.journal, session.home)
+        self.losses = Losses(session.journal)
         # What an earlier run recorded before failed children went on. What it was made of may have changed with them.
         self.since = {full for names in named(session.journal, SINCE).values() for full in names or ()}
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
@@ -185,10 +185,8 @@ class Steps:
             recorded = None
         if recorded is None:
             self._running.add(name)
-            if users:
+            if users or name in _OTHERS:
                 self.losses.act_on(self.losses.told())
-            elif name in ("ask", "effect"):
-                self.losses.act_on_all()
         self._called.setdefault(full, digest)
         return full, digest, recorded
 
@@ -250,6 +248,7 @@ class Steps:
         """Note a result. Gives what to commit for it in the block: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         done = self._done[full] = Recorded(digest, result, stored=False)
+        self.losses.act_on(self.losses.told())  # again: what was told meanwhile may be in the result
         yield self.snapshot(full) if self._own_state else None, done.missing(full) | settled(full) | self.losses.news()
         done.stored = True
 

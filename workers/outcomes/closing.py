@@ -57,7 +57,7 @@ class Closing:
         row: JobRow | None = None,
     ) -> None:
         """The attempt raised: retry it, continue at the fallback, or end the job."""
-        error = decisive(error)
+        raised, error = error, decisive(error)
         if isinstance(error, Fenced) and not isinstance(error, OverBudget):
             self.lost(about, error)
             return
@@ -74,7 +74,7 @@ class Closing:
             instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
             if instead is not None and agent is not None:
                 again = f"goes on at {agent.fallback}"
-            reason, again_too = _tried_again(session, error, command) if instead is None else (None, {})
+            reason, again_too = _tried_again(session, error, raised, command) if instead is None else (None, {})
             command = replace(command, reason=reason or command.reason)
             _tell(f"{about}: {command.error}, {again}", agent, error)
             await session.aflush()
@@ -140,17 +140,19 @@ class Closing:
             _log.warning("%s: %s; not given back, its lease will expire: %s", about, how, error)
 
 
-def _tried_again(session: LeaseSession, error: BaseException, command: Fail) -> tuple[str | None, dict[str, Any]]:
+def _tried_again(
+    session: LeaseSession, error: BaseException, raised: BaseException, command: Fail
+) -> tuple[str | None, dict[str, Any]]:
     """The reason of a job that ends because of what a redrive tries again, and what to record so that it does: it asks
-    again, or makes the children again that failed. An agent may raise that as the cause of its own error. None if it
-    ends for another reason."""
+    again, or makes the children again that failed. An agent may raise that as the cause of its own error, or several
+    in a group. None if it ends for another reason."""
     if command.retry_in is not None or command.reason not in (*ATTEMPTS_OVER, CHILDREN, "unanswered"):
         return None, {}
     came_of = next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
     if isinstance(came_of, Unanswered):
         return lasting(came_of), asked_again(session, came_of.key) if came_of.key else {}
-    keys = {*([came_of.key] if came_of else []), *session.lost}
-    return (CHILDREN, made_again(session, keys)) if came_of or session.lost else (None, {})
+    keys = {*session.lost, *(each.key for each in chain(raised) if isinstance(each, ChildrenFailed))}
+    return (CHILDREN, made_again(session, keys)) if keys else (None, {})
 
 
 def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> tuple[BaseException, Fail]:
