@@ -18,6 +18,8 @@ from pydantic_core import SchemaValidator, core_schema
 from pydantic_core import ValidationError as Unfit
 from referencing import Registry
 
+from .patterns import by_pattern, of_other_names, pattern_of_text
+
 _READ: Mapping[str, core_schema.CoreSchema] = {
     "date": core_schema.date_schema(),
     "date-time": core_schema.datetime_schema(),
@@ -49,7 +51,11 @@ _EXACT = 15  # digits of a bound that is written as a float: one with more may h
 def checker(schema: Mapping[str, Any]) -> Any:
     """What checks values by a schema, which may not make us fetch anything."""
     nothing_else: Registry[Any] = Registry()
-    return _Checker(schema, registry=nothing_else, format_checker=_FORMATS)
+    said = repr(schema)
+    # The library matches the patterns that this keyword has it look for, in all parts of a schema, by Python's own
+    # expressions.
+    both = "unevaluatedProperties" in said and "patternProperties" in said
+    return (_WithoutRest if both else _Checker)(schema, registry=nothing_else, format_checker=_FORMATS)
 
 
 @cache
@@ -77,6 +83,19 @@ def _any_of(
     misfits = [_misfit(json.dumps([number, text]), value) for number in numbers for text in texts]
     if None not in misfits:
         yield ValidationError(f"{value!r}: {misfits[0]}", validator="decimal")
+
+
+def _pattern(validator: Any, pattern: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[ValidationError]:
+    """As in other patterns, except for that of decimals, which looks ahead."""
+    if not str(pattern).startswith(_DECIMAL):
+        yield from pattern_of_text(validator, pattern, value, schema)
+    elif isinstance(value, str) and (misfit := _misfit(json.dumps([{}, {"pattern": pattern}]), value)):
+        yield ValidationError(f"{value!r}: {misfit}")
+
+
+def _unchecked(*_: object) -> Iterator[ValidationError]:
+    """A keyword that is left to the class."""
+    return iter(())
 
 
 def _misfit(pair: str, value: Any) -> str | None:
@@ -110,4 +129,13 @@ _FORMATS = FormatChecker(())
 for _name in _READ:
     _FORMATS.checks(_name)(partial(_fits, _name))
 _typed_in_part: Any = validators
-_Checker = _typed_in_part.extend(Draft202012Validator, {"anyOf": _any_of})
+_Checker = _typed_in_part.extend(
+    Draft202012Validator,
+    {
+        "anyOf": _any_of,
+        "pattern": _pattern,
+        "patternProperties": by_pattern,
+        "additionalProperties": of_other_names,
+    },
+)
+_WithoutRest = _typed_in_part.extend(_Checker, {"unevaluatedProperties": _unchecked})
