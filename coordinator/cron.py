@@ -16,6 +16,8 @@ from .calls.inputs import text
 
 # Seconds. No zone changes its clocks twice in that time, or by more.
 _WEEK = 7 * 24 * 3600
+# Characters of an expression, which each worker reads again and again: each value of each field takes fewer.
+_LONGEST = 600
 _FIELDS = (
     ("second", 0, 59),
     ("minute", 0, 59),
@@ -40,10 +42,14 @@ _NICKNAMES = {
 
 
 def check(cron: str, timezone: str) -> None:
-    """Refuse an expression that is malformed, or never due. Of six fields, the first is the seconds."""
+    """Refuse an expression that is malformed, too long, or never due. Of six fields, the first is the seconds."""
     from cronsim import CronSim, CronSimError
 
-    text(cron, "cron expression")
+    if len(text(cron, "cron expression")) > _LONGEST:
+        raise BadSetup(
+            f"the cron expression {cron[:20]!r}... has {len(cron):,} characters, and may have {_LONGEST}: write ranges "
+            "and steps, or make several schedules"
+        )
     try:
         ZoneInfo(text(timezone, "timezone"))
     except (KeyError, ValueError, OSError):
@@ -85,7 +91,7 @@ def _check_terms(cron: str) -> None:
 
 def _number(text: str) -> int | None:
     if text.isascii() and text.isdecimal():
-        return int(text) if len(text) < 10 else 10**9  # Python refuses to read thousands of digits
+        return int(text)
     return _NAMED.get(text)
 
 

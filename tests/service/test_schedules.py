@@ -62,6 +62,7 @@ async def test_what_is_no_schedule_is_refused(sqlite_url: str) -> None:
         async with caller(address) as http:
             cases: list[tuple[dict[str, Any], int, str]] = [
                 ({"cron": "9 o'clock"}, 422, "9 o'clock"),
+                ({"cron": f"{'*/1,' * 10_000}1 * * * *"}, 422, "40,009 characters"),
                 ({"timezone": "Berlin"}, 422, "Berlin"),
                 ({"agent": "nobody"}, 422, "nobody"),
                 ({"payload": {"text": 5}}, 422, "text"),
