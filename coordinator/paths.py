@@ -124,6 +124,8 @@ def _steps(place: str) -> Iterator[Any]:
 
 def _key(text: str, place: str) -> Any:
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+        key = ast.literal_eval(text)
+        hash(key)  # a list or a dict is no key
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last two, of what is nested deeply
         raise BadSetup(f"{place!r}: write texts in brackets with quotes, ['{text}'], or as .{text}") from None
+    return key

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage
 from langgraph.graph import MessagesState
 
 import batonpass as bp
+from batonpass.coordinator.paths import edited
 from batonpass.testing import serving
 
 from .apps import langgraph_kit
@@ -67,6 +68,13 @@ async def test_a_place_that_is_not_there(edit: dict[str, Any], complaint: str, s
         with pytest.raises(bp.BadSetup, match=complaint):
             await coordinator.fork(origin, **edit)
         assert len(await coordinator.timeline("t")) == 1
+
+
+@pytest.mark.parametrize("key", ["-" * 3000 + "1", "{1:2}", "{{}:1}"], ids=("minus", "dict", "of a dict"))
+def test_keys_in_brackets_that_python_does_not_read(key: str) -> None:
+    """What is nested deeply was an error of Python's parser."""
+    with pytest.raises(bp.BadSetup, match="write texts in brackets with quotes"):
+        edited({"a": {"x": 1}}, [(f"a[{key}]", 1)], ())
 
 
 def talk() -> tuple[bp.App, list[str]]:
