@@ -1,4 +1,5 @@
-"""Visible: texts that act on no terminal. Names and errors come from users and agents, who may write anything."""
+"""Visible: texts that act on no terminal, and that a page shows in their order. Names and errors come from users and
+agents, who may write anything."""
 
 from __future__ import annotations
 
@@ -11,10 +12,23 @@ _CONTROL = re.compile(f"[\x00-\x08\x0a-\x1f{_BESIDES_ASCII}]")
 _IN_JSON = re.compile(f"[{_BESIDES_ASCII}]")
 _BUT_LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_BESIDES_ASCII}]")
 
+# Of these, what changes how a page shows a text. Its lines may end in any way. Languages that are written from right to
+# left need marks of direction (U+200E, U+200F, U+061C), but nothing that turns around what others have written.
+_IN_A_PAGE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def visible(text: str) -> str:
     """The text in one line, with its control characters as escapes, such as \\x1b."""
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+    return _CONTROL.sub(_escape, text)
+
+
+def visible_lines(text: str) -> str:
+    """The text with its lines, and with its other control characters as escapes."""
+    return _IN_A_PAGE.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return repr(found[0])[1:-1]
 
 
 def visible_json(text: str) -> str:

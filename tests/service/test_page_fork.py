@@ -26,7 +26,7 @@ async def test_a_checkpoint_is_continued_as_a_new_job(store_url: str) -> None:
             await reached(job, bp.JobState.COMPLETED)
             saved = await coordinator.save(thread="t", agent="state", state={"text": "rain", "names": ["ann"]})
             await visitor.open(f"/ui/checkpoints/{saved.id}")
-            assert re.search(r"<option selected>state", visitor.page)
+            assert re.search(r'<option value="state" selected>state<', visitor.page)
             path = f"/ui/checkpoints/{saved.id}/fork"
             form = visitor.page
             told = await visitor.send(path, agent="state", changes='text="snow"\r\nnames[1]="bo"\r\n', payload="")

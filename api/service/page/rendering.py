@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +13,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from batonpass.contracts.visible import visible_lines
 
 from ..refusing import Problem
 from . import words
@@ -25,6 +28,9 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-store",
 }
+
+# What a browser sends back as it is, in attributes and as the content of inputs. (In values, "<" and ">" are escaped.)
+_SENT = re.compile("(<textarea.*?</textarea>|<[^>]*>)", re.DOTALL)
 
 
 class Sealed:
@@ -45,7 +51,8 @@ class Sealed:
 
 
 def rendered(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    """A page. What is not valid Unicode in a text is escaped."""
+    """A page. What is not valid Unicode in a text is escaped, and so are control characters: who approves "$1000" must
+    not be shown a "0001$" that is written backwards."""
     asked = request.url
     text = (
         _templates()
@@ -64,7 +71,9 @@ def rendered(request: Request, template: str, status: int = 200, **values: Any) 
             **values,
         )
     )
-    return Response(text.encode("utf-8", "backslashreplace"), status, media_type="text/html")
+    parts = _SENT.split(text)
+    parts[::2] = map(visible_lines, parts[::2])
+    return Response("".join(parts).encode("utf-8", "backslashreplace"), status, media_type="text/html")
 
 
 def told(request: Request, problem: Problem) -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 
 from batonpass.cli.printing import shortened
 from batonpass.contracts.jsonable import as_json
+from batonpass.contracts.visible import visible_json
 
 _BRIEF = 160  # characters of a text that is folded
 _LINES = 12  # of a text that is not
@@ -41,7 +42,7 @@ def shown(value: Any) -> Shown:
 def in_json(value: Any) -> str:
     """A value as JSON over several lines; if it holds what JSON can't, as Python writes it."""
     try:
-        return as_json(value, indent=2).decode()
+        return visible_json(as_json(value, indent=2).decode())
     except ValueError:  # half of a character, say
         return repr(value)
 
