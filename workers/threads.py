@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
-from threading import Thread, get_ident
+from threading import get_ident
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
@@ -25,7 +25,6 @@ from .copies import end_if_copied
 T = TypeVar("T")
 P = ParamSpec("P")
 Place: TypeAlias = "Task[Any] | int"
-Runner: TypeAlias = "Task[Any] | Thread"
 # Seconds.
 _MOMENT = 2.0
 _log = logging.getLogger("batonpass.worker")

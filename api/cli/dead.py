@@ -37,7 +37,7 @@ from .options import (
     opened,
     past,
 )
-from .printing import print_json, print_table, tell_more, tell_unreadable
+from .printing import print_json, print_table, say, tell_more, tell_unreadable
 from .several import done_to, tell
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
@@ -114,7 +114,10 @@ def redrive(
     )
     with opened(store, namespace) as coordinator:
         if jobs:
-            choice, mistyped = Choice(_checked(coordinator, jobs)), False
+            infos = _checked(coordinator, jobs)
+            choice, mistyped = Choice([info.id for info in infos]), False
+            if not lost_children:
+                _tell_lost(infos)
         else:
             letters = coordinator.dead_letters(limit=2**31)
             wanted = chosen_letters(coordinator, agent, reason, since, until) if narrowed else letters
@@ -201,13 +204,20 @@ def chosen_letters(
     return coordinator.dead_letters(agent=agent, reason=reason, since=first, until=end, limit=limit, before=before)
 
 
-def _checked(coordinator: SyncCoordinator, jobs: list[str]) -> list[str]:
+def _checked(coordinator: SyncCoordinator, jobs: list[str]) -> list[JobInfo]:
     """These jobs, each once. Refused if one of them can't be redriven, before any of them is."""
-    handles = [coordinator.job(job) for job in dict.fromkeys(jobs)]
-    for handle in handles:
-        if (state := handle.info().state) is not JobState.FAILED:
-            raise refusal("not_failed", handle.id, state)
-    return [handle.id for handle in handles]
+    infos = [coordinator.job(job).info() for job in dict.fromkeys(jobs)]
+    for info in infos:
+        if info.state is not JobState.FAILED:
+            raise refusal("not_failed", info.id, info.state)
+    return infos
+
+
+def _tell_lost(infos: Iterable[JobInfo]) -> None:
+    for info in infos:
+        if info.reason == "attempts" and info.children and (lost := info.children.failed):
+            children = "a child" if lost == 1 else f"{lost} children"
+            say(f"{info.id} goes on without {children} that it lost: --lost-children has them go on, too", err=True)
 
 
 def _is_dead(coordinator: SyncCoordinator, job: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...contracts.errors import BadSetup
 from ..blobs import open_blob, seal_blob
-from ..commands import AGAIN, DUE, FAN, ReadKept
+from ..commands import ACTED, AGAIN, DUE, FAN, ReadKept
 from ..rows import LATE, JobRow, KeptJob
 from . import Call
 
@@ -20,8 +20,8 @@ def made_again(row: JobRow) -> Call[dict[str, bytes]]:
         if key.startswith(FAN):
             _, *fans = open_blob(data, of=f"record {key!r} of job {row.id}")
             if fans[-1] in lost:
-                again = AGAIN + key.removeprefix(FAN)
-                records[again] = seal_blob(DUE, path=again)
+                full = key.removeprefix(FAN)
+                records |= {AGAIN + full: seal_blob(DUE, path=key), ACTED + full: seal_blob("", path=key)}
     if not records and row.verdict != "cut":  # those of one that had not ended go on in any case
         raise BadSetup(f"hop {row.hop} of job {row.id} has lost no children: redrive it without lost_children")
     return records

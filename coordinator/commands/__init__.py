@@ -19,7 +19,7 @@ from .checkpoints import (
     Save,
     Timeline,
 )
-from .children import AGAIN, DUE, FAN, Child, ReadOutcomes, Spawn, Stage
+from .children import ACTED, AGAIN, DUE, FAN, Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     DOUBT,
@@ -100,6 +100,7 @@ from .threads import (
 Saving: TypeAlias = Save | HandOff | Complete | Suspend | Sleep | Spawn
 
 __all__ = [
+    "ACTED",
     "AGAIN",
     "DOUBT",
     "DUE",

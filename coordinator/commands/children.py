@@ -22,6 +22,9 @@ AGAIN = "again/"
 # What they are if the fan-out is made again in any case: a person said so, or the redrive has made another one before.
 # (Older releases wait for the next redrive.)
 DUE = 2
+# Those that say which one a fan-out was when something was recorded that may depend on the loss of its children ("":
+# nothing was yet). A redrive does not make that one again. (Older releases don't say.)
+ACTED = "acted/"
 
 
 @dataclass(frozen=True, slots=True)

@@ -247,6 +247,12 @@ def test_it_goes_on_if_that_is_said(run: CommandLine) -> None:
         for others in (["--all"], [parent.id, child.id]):
             assert "one job at a time" in run("redrive", *others, "--lost-children").complaint
         assert "has lost no children" in run("redrive", child.id, "--lost-children").complaint
+        plain = run("redrive", parent.id)
+        assert (plain.code, plain.out) == (0, f"redriven {parent.id}\n")
+        assert plain.err == f"{parent.id} goes on without a child that it lost: --lost-children has them go on, too\n"
+        with pytest.raises(bp.JobFailed, match="broken"):
+            parent.result(timeout=30)
+        assert child.info().updated_at == before
         assert run("redrive", parent.id, "--lost-children").out == f"redriven {parent.id}\n"
         with pytest.raises(bp.JobFailed, match="broken"):
             parent.result(timeout=30)

@@ -210,6 +210,45 @@ async def test_all_that_raise_together_go_on_together(store_url: str) -> None:
         assert (await job.result(timeout=LONG)).text == "0 1 2"
 
 
+async def test_what_was_done_because_they_could_not_go_on_yet(store_url: str) -> None:
+    """A redrive tells it that, as long as a person has to find out what became of one: it is told of the loss."""
+    unsure = True
+    app, log = bp.App("unsure"), list[str]()
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        if unsure:
+            raise bp.Ambiguous("who knows") if ask.number else ValueError("the card was refused")
+        log.append(f"charged {ask.number}")
+        return Reply(text="")
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask}, retries=1)
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        try:
+            await ctx.fan_out([*fan(0), *fan(1)], failures=1)
+        except bp.ChildrenFailed as error:
+            if "go on yet" not in str(error):
+                raise
+            await ctx.effect("cancel", log.append, "canceled")
+        raise RuntimeError("no luck")
+
+    async with serving(app, store_url, concurrency=1) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for text in ("children of job", "no luck"):
+            with pytest.raises(bp.JobFailed, match=text):
+                await job.result(timeout=LONG)
+            children = await coordinator.jobs(parent=job.id, state=bp.JobState.FAILED)
+            if text == "no luck":
+                unsure = False
+                [known] = [each for each in children if each.reason == "ambiguous"]
+                await coordinator.redrive(known.id)
+                await coordinator.job(known.id).result(timeout=LONG)
+            await coordinator.redrive(job.id)
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=LONG)
+    assert log == ["canceled", "charged 1"]
+
+
 @pytest.mark.parametrize("alone", ["", "completed", "canceled"])
 async def test_a_person_has_them_go_on_all_the_same(alone: str, store_url: str) -> None:
     """And what they had done is not done again, also if they were redriven alone before."""

@@ -232,7 +232,11 @@ class BaseContext:
 
     def _found(self, full: str, recorded: Recorded) -> dict[str, Any]:
         """What to record before the result of a step or an effect is used that was not called here first."""
-        return recorded.missing(full) | found(full, self._session.parts, self._part, self._session.journal)
+        return (
+            recorded.missing(full)
+            | self._steps.losses.news()
+            | found(full, self._session.parts, self._part, self._session.journal)
+        )
 
     def _effecting(
         self, key: str, fn: Callable[..., object], arguments: Arguments, unsure: Unsure

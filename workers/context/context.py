@@ -246,9 +246,9 @@ class Context(BaseContext):
           raised and the others are canceled. A tolerated failure appears as a `ChildFailed`.
 
         An uncaught `ChildrenFailed` fails the job (reason "children") without another attempt. An own error has that
-        reason too, once its attempts are over, if children had failed and the agent has not called a new step since.
-        If a job that failed this way, or before its children had ended, is redriven, completed children keep their
-        results, and the others are made again.
+        reason too, once its attempts are over, if children had failed and nothing new was recorded since. If a job that
+        failed this way, or before its children had ended, is redriven, completed children keep their results, and the
+        others go on. (Others only go on if it is redriven with `lost_children`.)
         """
 
         async def act(asked: Command[Any] | Later) -> Any:

@@ -13,7 +13,7 @@ from ...contracts.fanout import ChildFailed, FanOut
 from ...contracts.guard import NOTHING, Spent
 from ...coordinator.blobs import open_blob
 from ...coordinator.book import Book
-from ...coordinator.commands import AGAIN, DUE, FAN, Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
+from ...coordinator.commands import ACTED, AGAIN, DUE, FAN, Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
 from ...coordinator.commands.children import AT_ONCE
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
@@ -21,7 +21,6 @@ from ..journal import named, packed
 from ..session import LeaseSession
 from .asking import unanswered
 from .counted import Later, counted, news
-from .losses import ACTED
 from .steps import SINCE, Pause, Steps
 
 # How many children a fan-out has, if they are more than the store tells of at once.
@@ -79,7 +78,11 @@ def joining(
         also = _also(steps, session, full, len(wanted.handoffs))
         if not fans or len(done) < wanted.need:
             rows = [row for rows in ended.values() for row in rows]
-            there = yield from _there(session.job_id, rows, full, wanted.spare)
+            try:
+                there = yield from _there(session.job_id, rows, full, wanted.spare)
+            except ChildrenFailed:
+                steps.losses.note(full, fans[-1])
+                raise
             raise steps.paused(Spawning(replace(wanted, done=done, there=there), full, digest, fans, steps, also))
         # Enough of them completed after the fan-out ended, so it is not made again.
         asked = Spawning(wanted, full, digest, fans, steps, also)
@@ -102,21 +105,21 @@ def joining(
 def _is_again(session: LeaseSession, full: str, fans: Sequence[str]) -> bool:
     """Whether a redrive makes a fan-out again."""
     noted = session.journal.get(AGAIN + full)
-    if not fans or not fans[-1]:
+    if not fans or fans[-1] in ("", session.journal.get(ACTED + full)):
         return False
     if not session.cut:  # what was noted for a failure was not written with it
         return bool(noted == DUE)
-    if fans[-1] == session.cut and session.journal.get(ACTED + full) != fans[-1]:
-        return True
-    return noted in (True, DUE, session.cut)
+    return noted in (True, DUE, session.cut) or fans[-1] == session.cut
 
 
-def made_again(session: LeaseSession, keys: Iterable[str]) -> dict[str, Any]:
-    """What is recorded with a failure so that a redrive makes the fan-outs with these keys (of `ChildrenFailed`) again.
+def made_again(session: LeaseSession, raised: Iterable[str]) -> dict[str, Any]:
+    """What is recorded with a failure so that a redrive makes those fan-outs again whose `ChildrenFailed` was `raised`,
+    whatever was done since (their keys), and those that `Losses` tells of.
     Takes back what was recorded with one that could not be written, if the job went on without a redrive."""
     left = named(session.journal, AGAIN) if not session.cut else {}
     void = {AGAIN + full: None for full, noted in left.items() if noted not in (None, DUE)}
-    return {**void, **{AGAIN + full: session.fan for full in keys if full}}
+    told = {ACTED + full: "" for full in raised if full}
+    return {**void, **told, **{AGAIN + full: session.fan for full in {*raised, *session.lost} if full}}
 
 
 def _made(session: LeaseSession) -> dict[str, list[Any]]:

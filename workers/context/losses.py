@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Of a fan-out: which one it was when something was recorded that may depend on the loss of its children ("": nothing
-# was yet). Older releases don't say.
-ACTED = "acted/"
+from ...coordinator.commands import ACTED
 
 
 class Losses:

@@ -185,7 +185,7 @@ class Steps:
             recorded = None
         if recorded is None:
             self._running.add(name)
-            if users or name in _OTHERS:
+            if name in _OTHERS and not users:
                 self.losses.act_on(self.losses.told())
         self._called.setdefault(full, digest)
         return full, digest, recorded
@@ -248,7 +248,7 @@ class Steps:
         """Note a result. Gives what to commit for it in the block: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         done = self._done[full] = Recorded(digest, result, stored=False)
-        self.losses.act_on(self.losses.told())  # again: what was told meanwhile may be in the result
+        self.losses.act_on(self.losses.told())  # also on what was told meanwhile: it may be in the result
         yield self.snapshot(full) if self._own_state else None, done.missing(full) | settled(full) | self.losses.news()
         done.stored = True
 

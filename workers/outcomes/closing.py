@@ -151,8 +151,8 @@ def _tried_again(
     came_of = next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
     if isinstance(came_of, Unanswered):
         return lasting(came_of), asked_again(session, came_of.key) if came_of.key else {}
-    keys = {*session.lost, *(each.key for each in chain(raised) if isinstance(each, ChildrenFailed))}
-    return (CHILDREN, made_again(session, keys)) if keys else (None, {})
+    keys = {each.key for each in chain(raised) if isinstance(each, ChildrenFailed)}
+    return (CHILDREN, made_again(session, keys)) if keys or session.lost else (None, {})
 
 
 def _failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> tuple[BaseException, Fail]:
