@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.workers.session import LeaseSession
 
 from .serving import Ask, Reply, serving
 from .shop import LONG, Shop, fan
@@ -159,6 +160,41 @@ async def test_what_had_begun_before_and_ended_after(what: str, store_url: str) 
     assert await shop.redriven(store_url) == ("attempts", "ChildFailed")
 
 
+async def test_a_step_that_another_task_records_first(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task that ran it has not written its record yet when the run ends."""
+    real = LeaseSession.asave
+
+    async def held(session: LeaseSession, snapshot: Any, *, records: Any = None) -> Any:
+        if not first_run.done() and "step/refund:1" in (records or {}):
+            await asyncio.Event().wait()
+        return await real(session, snapshot, records=records)
+
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [found] = await ctx.fan_out(fan(0), failures="collect")
+
+        def refund() -> str:
+            return type(found).__name__
+
+        first = asyncio.create_task(ctx.step("refund", refund, key="1"))
+        while not first_run.done() and ctx._steps.recorded("refund:1") is None:
+            await asyncio.sleep(0)
+        text = await ctx.step("refund", refund, key="1")
+        first.cancel()
+        raise RuntimeError(f"no luck: {text}")
+
+    monkeypatch.setattr(LeaseSession, "asave", held)
+    shop, first_run = Shop(parent), asyncio.get_running_loop().create_future()
+    async with serving(shop.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for _ in range(2):
+            with pytest.raises(bp.JobFailed, match="no luck: ChildFailed") as failed:
+                await job.result(timeout=LONG)
+            assert failed.value.reason == "attempts"
+            if not first_run.done():
+                first_run.set_result(None)
+                await coordinator.redrive(job.id)
+
+
 @pytest.mark.parametrize("started", ["then", "before"])
 async def test_an_effect_without_an_outcome(started: str, store_url: str) -> None:
     """It may have happened. Also if it had started before, and is done once more."""
@@ -282,16 +318,16 @@ async def test_a_person_has_them_go_on_all_the_same(alone: str, store_url: str) 
 
 
 async def test_none_are_lost(store_url: str) -> None:
-    """Or it has not failed: nothing is changed."""
+    """Only one was canceled that it did not need. Or it has not failed: nothing is changed."""
 
     async def parent(ask: Ask, ctx: bp.Context) -> Reply:
-        [found] = await ctx.fan_out(fan(0))
+        found, _ = await ctx.fan_out([*fan(0), *fan(1)], wait="any")
         if shop.broken:
             raise RuntimeError("no luck")
         return Reply(text=found.text)
 
     shop = Shop(parent, fails=set())
-    async with serving(shop.app, store_url) as coordinator:
+    async with serving(shop.app, store_url, concurrency=1) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         with pytest.raises(bp.JobFailed, match="no luck"):
             await job.result(timeout=LONG)
