@@ -40,6 +40,7 @@ from .children.child_runner import WRITING, ChildRunner
 from .children.pool import Pool
 from .context.asking import check_answered
 from .context.steps import ReplayMismatch
+from .damaged import bared, check_whole
 from .keeper import LeaseKeeper
 from .leaving import Leaving
 from .notes import About, Notes
@@ -134,7 +135,7 @@ class Runner:
         row = delivery.job
         if self._keeper is None:
             return
-        most = math.inf if self._child_runner_for(row) else self._most[row.agent]
+        most = math.inf if self._child_runner_for(row) else self._most.get(row.agent, WRITING)
         self._keeper.hold(row.fence, duration, self._lost, most)
 
     async def run(self, delivery: Delivery) -> None:
@@ -178,7 +179,7 @@ class Runner:
         if row.agent in self._isolated_agents:
             return self._isolated
         # The next process that it kills dies alone.
-        return self._quarantine if row.crashes >= SUSPECT else None
+        return self._quarantine if row.crashes >= SUSPECT and row.agent in self._most else None
 
     async def _ran_in_child(self, about: About, delivery: Delivery, runner: ChildRunner) -> bool:
         """Run a delivery in a child. Returns whether nothing more can be done with it here."""
@@ -242,6 +243,7 @@ class Runner:
             self.ends(lease)
 
     async def _opened(self, delivery: Delivery) -> tuple[LeaseSession, Envelope]:
+        check_whole(delivery.job, self._most)
         envelope = open_envelope(delivery.job.envelope, of=f"the envelope of job {delivery.job.id}")
         session = await self._session(delivery)
         session.trouble = self._trouble
@@ -287,7 +289,7 @@ class Runner:
         if isinstance(error, MissingKey | Unproven):
             await self._leaving.leave(about, row, f"can't read it: {error}")
             return
-        bare = Delivery(_bare(row), None)
+        bare = Delivery(bared(row), None)
         if isinstance(error, _OTHER_CODE):
             bare = replace(bare, journal=delivery.journal)
         await self._failed(about, row, None, LeaseSession(self._store, bare), error)
@@ -391,8 +393,3 @@ async def _in_time(timeout: float, attempt: Coroutine[Any, Any, T]) -> T:
     with anyio.move_on_after(timeout):
         return await attempt
     raise TimeoutError(f"the attempt took longer than its timeout of {timeout:g} s")
-
-
-def _bare(row: JobRow) -> JobRow:
-    """The job without the blobs that can't be read: enough to report that."""
-    return replace(row, envelope=b"", result=b"", question=b"", answer=b"", terms=b"", otherwise=b"")

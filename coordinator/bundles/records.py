@@ -16,6 +16,7 @@ from ...contracts.job import ENDED, JobState
 from ...contracts.lean import dataclass
 from ...contracts.names import home, is_id, partition_of
 from ...contracts.understood import understood
+from ..book import parse_ref, queue_of
 from ..commands import SPENT, NewCheckpoint, Stamp
 from ..parts.spans import Append, read_spans
 from ..rows import EVENT_ATTRIBUTES, JobRow, KeptJob, OutcomeRow, Write, place_from
@@ -113,6 +114,8 @@ def open_job(values: list[Any], thread: str) -> CarriedJob:
         raise Corrupted(f"job {row.id} of the bundle is of another thread")
     if not all(map(_IN_KEYS.fullmatch, (row.queue, row.lane, row.parent, row.fan))):
         raise Corrupted(f"job {row.id} of the bundle has a queue, a lane, a parent or a fan-out that can't be one")
+    if row.queue != queue_of(row.agent, parse_ref(row.contract), row.priority):
+        raise Corrupted(f"job {row.id} of the bundle is in a queue that is not of its agent, contract and priority")
     records = {str(key): _bytes(value) for key, value in journal.items()}
     ended = [(str(fan), _row(OutcomeRow, each)) for fan, each in outcomes]
     if not all(_IN_KEYS.fullmatch(fan) and is_id(each.job_id, "j") and each.number >= 0 for fan, each in ended):

@@ -14,7 +14,9 @@ import pytest
 
 import batonpass as bp
 from batonpass.contracts.codec import pack
+from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.names import home, mint
+from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.bundles.file import BundleWriter
 from batonpass.coordinator.bundles.records import CHECKPOINT, JOB, THREAD
 from batonpass.coordinator.seals import FORMAT, content_hash
@@ -167,11 +169,14 @@ _NO_JOBS: list[dict[str, Any]] = [
     {"priority": 7},
     {"queue": "a b:c"},
     {"fan": "x y"},
+    {"agent": "x"},  # no worker of its queue could run it
+    {"queue": ""},
 ]
 
 
 def _job(**more: Any) -> dict[str, Any]:
-    return {"id": mint("j", home("run")), "thread": "run", "state": "failed", "contract": "a@1", **more}
+    address = {"agent": "a", "contract": "a@1", "queue": queue_of("a", ContractRef("a", 1))}
+    return {"id": mint("j", home("run")), "thread": "run", "state": "failed", **address, **more}
 
 
 def _checkpoint(id_: str = "", *, index: int = 0, created: int = 5, **more: Any) -> tuple[Any, ...]:
