@@ -111,7 +111,7 @@ class JobInfo:
       hop.
     - `paused` is the pause of its agent, if the job is submitted and that is paused: no worker starts it meanwhile.
     - `unreadable` names what is damaged, or encrypted with a key that this client lacks: the "envelope" (then `path`,
-      `guard` and `spent` are unknown) or the "question".
+      `guard` and `spent` are unknown), the "question", or a number of the job, for which its default stands then.
     """
 
     id: str

@@ -122,6 +122,14 @@ class JobRow:
         return min((at for at in (self.expires, self.deadline) if at), default=0)
 
 
+@dataclass(slots=True)
+class DamagedRow(JobRow):
+    """A job that somebody has damaged in the store. The fields that can't be read have their defaults, and `damaged`
+    names them. (No store keeps such a row.)"""
+
+    damaged: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class LaneRow:
     """A lane: the jobs that have a place in it, and when its line moves (0, or `NEVER`: not by time)."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import replace
 
-from ..contracts.errors import Corrupted
-from ..coordinator.rows import JobRow
+from ..coordinator.rows import DamagedRow, JobRow
 
 
-def check_whole(row: JobRow, agents: Container[str]) -> None:
-    """`Corrupted` if nobody can run the job: it waited in a queue of one of these agents, but is for none of them."""
+def damage(row: JobRow, agents: Container[str]) -> str:
+    """Why nobody can run the job, or "". It waited in a queue of one of these agents."""
+    if isinstance(row, DamagedRow):
+        return f"the {' and the '.join(row.damaged)} of job {row.id} can't be read: submit it again"
     if row.agent not in agents:
-        raise Corrupted(
+        return (
             f"job {row.id} is for agent {row.agent!r}, but waits in the queue of another one, so it was not written "
-            "by Batonpass: cancel it or delete it, and submit it again"
+            "by Batonpass: submit it again"
         )
+    return ""
 
 
 def bared(row: JobRow) -> JobRow:

@@ -40,7 +40,7 @@ from .children.child_runner import WRITING, ChildRunner
 from .children.pool import Pool
 from .context.asking import check_answered
 from .context.steps import ReplayMismatch
-from .damaged import bared, check_whole
+from .damaged import bared, damage
 from .keeper import LeaseKeeper
 from .leaving import Leaving
 from .notes import About, Notes
@@ -176,10 +176,12 @@ class Runner:
 
     def _child_runner_for(self, row: JobRow) -> ChildRunner | None:
         """What runs a job in a child, if it needs one."""
+        if damage(row, self._most):
+            return None
         if row.agent in self._isolated_agents:
             return self._isolated
         # The next process that it kills dies alone.
-        return self._quarantine if row.crashes >= SUSPECT and row.agent in self._most else None
+        return self._quarantine if row.crashes >= SUSPECT else None
 
     async def _ran_in_child(self, about: About, delivery: Delivery, runner: ChildRunner) -> bool:
         """Run a delivery in a child. Returns whether nothing more can be done with it here."""
@@ -243,7 +245,8 @@ class Runner:
             self.ends(lease)
 
     async def _opened(self, delivery: Delivery) -> tuple[LeaseSession, Envelope]:
-        check_whole(delivery.job, self._most)
+        if damaged := damage(delivery.job, self._most):
+            raise Corrupted(damaged)
         envelope = open_envelope(delivery.job.envelope, of=f"the envelope of job {delivery.job.id}")
         session = await self._session(delivery)
         session.trouble = self._trouble

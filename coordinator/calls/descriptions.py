@@ -18,7 +18,7 @@ from ..book import parse_ref
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
 from ..questions import question_of
-from ..rows import JobRow
+from ..rows import DamagedRow, JobRow
 from ..snapshots import from_ms
 
 R = TypeVar("R")
@@ -45,7 +45,7 @@ def whole(row: JobRow) -> JobInfo:
 def describe(row: JobRow) -> JobInfo:
     """A stored job as users see it. What can't be read of its contents is left out and named, so that a list can't fail
     because of it."""
-    unreadable: list[str] = []
+    unreadable = [*row.damaged] if isinstance(row, DamagedRow) else list[str]()
     envelope = _readable(_envelope, row, "envelope", unreadable)
     asks = row.state == JobState.INPUT_REQUIRED
     question = _readable(question_of, row, "question", unreadable) if asks else None

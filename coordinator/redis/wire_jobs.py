@@ -13,7 +13,7 @@ import msgpack
 from ...contracts.names import digest
 from .. import commands as c
 from ..operations.jobs import FIRST_WAIT, LONGEST_WAIT, POISON, SUSPECT
-from ..rows import Delivery, JobRow, KeptJob, LaneRow, OutcomeRow
+from ..rows import DamagedRow, Delivery, JobRow, KeptJob, LaneRow, OutcomeRow
 from .wire_checkpoints import checkpoint_args, checkpoint_row, fence_args
 from .wire_values import Arg, flat, pairs, read_text, told, unpacked
 
@@ -192,7 +192,11 @@ _CLAIMED = [_JOB_FIELDS[name.encode()] for name in (*TOLD, *ASKED, *RARE)]
 
 def job_row(items: list[bytes]) -> JobRow:
     """A job with all its fields."""
-    return JobRow(**_job_values(items))
+    try:
+        return JobRow(**_job_values(items))
+    except ValueError:
+        named = zip(items[::2], items[1::2], strict=True)
+        return _damaged((*known, value) for name, value in named if value and (known := _JOB_FIELDS.get(name)))
 
 
 def submitted(m: c.Submit, reply: list[Any]) -> JobRow:
@@ -218,12 +222,31 @@ def _job_values(items: list[bytes]) -> dict[str, Any]:
 def _delivery(worker: str, parts: list[Any]) -> Delivery:
     values = parts[0]
     told = compress(zip(_CLAIMED, values, strict=False), values)  # half of the fields are empty
-    row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told})
+    try:
+        row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told})
+    except ValueError:
+        found = ((*known, value) for known, value in zip(_CLAIMED, values, strict=False) if value)
+        row = _damaged(found, worker=worker, state="working")
+    journal: list[bytes] = parts[2] or []
+    if parts[2] is False:  # its key is of another type
+        held: dict[str, Any] = {**asdict(row), "damaged": ("journal",)}
+        row = DamagedRow(**held)
     checkpoint = None
     if parts[1]:
         id_, *stored = parts[1]
         checkpoint = checkpoint_row([id_, row.thread.encode("utf-8", "surrogatepass"), b"", *stored])
-    return Delivery(row, checkpoint, flat(parts[2]))
+    return Delivery(row, checkpoint, flat(journal))
+
+
+def _damaged(found: Iterable[tuple[str, Callable[[bytes], Any], bytes]], **values: Any) -> DamagedRow:
+    """A job with what can be read of it."""
+    wrong: list[str] = []
+    for name, read, value in found:
+        try:
+            values[name] = read(value)
+        except ValueError:
+            wrong.append(name)
+    return DamagedRow(**values, damaged=tuple(wrong))
 
 
 def claimed(m: c.Claim, reply: list[Any]) -> c.Claimed:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from operator import itemgetter
 from typing import Any
 
 from ...contracts.job import JobState
-from ..rows import NEVER, CheckpointRow, JobRow, PauseRow, ThreadRow
+from ..rows import NEVER, CheckpointRow, DamagedRow, JobRow, PauseRow, ThreadRow
 from .children import SqliteChildren
 from .commit_lines import packed
 from .events import SqliteEvents
@@ -17,6 +18,8 @@ from .places import checkpoint_row
 from .streams import SqliteStreams
 
 _JOB = [field.name for field in fields(JobRow)]
+_INTS = [field.name for field in fields(JobRow) if field.type == "int"]
+_NUMBERS: Callable[[Sequence[Any]], tuple[Any, ...]] = itemgetter(*map(_JOB.index, _INTS))
 # The same words as in the index job_limit, or SQLite would not use it.
 _LIMIT = "CASE WHEN expires > 0 AND (deadline = 0 OR expires < deadline) THEN expires ELSE deadline END"
 _LIMITED = "(expires > 0 OR deadline > 0) AND state IN ('submitted', 'working', 'input_required')"
@@ -38,6 +41,17 @@ _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
+def job_row(values: Sequence[Any]) -> JobRow:
+    """A job as its table has it."""
+    try:
+        sum(_NUMBERS(values))
+        return JobRow(*values)
+    except TypeError:
+        named = dict(zip(_JOB, values, strict=True))
+    wrong = [name for name in _INTS if not isinstance(named[name], int)]
+    return DamagedRow(**{name: value for name, value in named.items() if name not in wrong}, damaged=tuple(wrong))
+
+
 class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, SqliteLanes):
     """Records of one namespace in one transaction."""
 
@@ -45,7 +59,7 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
 
     def _jobs_where(self, where: str, *values: Any) -> list[JobRow]:
         rows = self._db.execute(f"{_SELECT_JOB} WHERE namespace = ? AND {where}", (self._namespace, *values))
-        return [JobRow(*row) for row in rows]
+        return [job_row(row) for row in rows]
 
     def job(self, job_id: str) -> JobRow | None:
         rows = self._jobs_where("id = ?", job_id)
@@ -125,7 +139,7 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
             f"UNION ALL SELECT min({_LIMIT}) FROM job WHERE namespace = :namespace AND {_LIMITED})",
             {"namespace": self._namespace},
         ).fetchone()
-        return row[0] or 0
+        return row[0] if isinstance(row[0], int) else 0  # a damaged time, which SQLite has behind all numbers
 
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
         return self._jobs_where("thread = ? ORDER BY +created, id LIMIT ?", thread, limit)
@@ -134,7 +148,7 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         # The inner one passes over jobs in the index alone. The table would be read for each of them.
         page = "SELECT id FROM job WHERE namespace = ? ORDER BY created, id LIMIT ? OFFSET ?"
         ordered = f"{_SELECT_JOB} WHERE id IN ({page}) ORDER BY created, id"
-        return [JobRow(*row) for row in self._db.execute(ordered, (self._namespace, limit, start))]
+        return [job_row(row) for row in self._db.execute(ordered, (self._namespace, limit, start))]
 
     def unfinished(self, fan: str, limit: int) -> list[JobRow]:
         unended = "state IN ('submitted', 'working', 'input_required')"

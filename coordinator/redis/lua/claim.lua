@@ -6,8 +6,8 @@
 --      delivery wanted
 -- Returns {'+', {{id, queue, lease, token, lease's end, time, lane, slot, deadline, brood, parent, priority, agent,
 --      hop, tip, attempt, failing, asked, children, fields ...}, {id, commit line, record, what each span holds ...} or
---      false, journal} ..., queue of each that was let out of its line ..., ms until the next is due or -1, if no more
---      is ready}
+--      false, journal (false if its key is of another type)} ..., queue of each that was let out of its line ...,
+--      ms until the next is due or -1, if no more is ready}
 --@ uses clock record thread job turns parts whole
 
 -- Whether a job is no child, or a child that its parent still waits for.
@@ -15,7 +15,7 @@ local function waited_for(brood, parent)
   if not brood or brood == '' then
     return true
   end
-  local fan = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict')
+  local fan = fitting(redis.pcall('HMGET', P .. 'j:' .. parent, 'fan', 'verdict')) or {}
   return fan[1] == brood and fan[2] == ''
 end
 
@@ -51,26 +51,28 @@ any_ahead = any_ahead > 0
 local halted = {}
 local function halts(queue, agent)
   if halted[queue] == nil then
-    halted[queue] = redis.call('HEXISTS', P .. 'paused', agent) == 1
+    halted[queue] = fitting(redis.pcall('HEXISTS', P .. 'paused', agent)) == 1
   end
   return halted[queue]
 end
 
 -- Looks at a job in a queue, and decides what becomes of it. `entry` is nil if it was found among those that go ahead.
+-- One with damaged fields starts, so that its worker can end it and say why. Of one without a hash, nobody could.
 local function look(queue, lease_ms, id, entry)
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'slot', 'lane', 'token', 'queue', 'deadline',
-    'brood', 'parent', 'priority', 'agent', 'hop', 'tip', 'attempt', 'failing', 'asked', 'children',
+  local job = fitting(redis.pcall('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'slot', 'lane', 'token', 'queue',
+    'deadline', 'brood', 'parent', 'priority', 'agent', 'hop', 'tip', 'attempt', 'failing', 'asked', 'children',
     'thread', 'contract', 'crashes', 'began', 'key', 'idem', 'key_ttl', 'closed', 'created', 'error', 'number',
-    'envelope')
-  local expires, deadline, ready = tonumber(job[2] or 0), tonumber(job[7] or 0), job[1] or ''
-  if ready == '' or job[6] ~= queue or ready ~= (entry or ready) then
+    'envelope')) or {}
+  local expires, deadline, ready = read_num(job[2]), read_num(job[7]), job[1] or ''
+  if job[6] ~= queue or ready ~= (entry or string.match(ready, '^%d+%-%d+$')) then
     stale[#stale + 1] = { id, queue, entry or '0-0' }
-  elseif any_paused and halts(queue, job[11]) then
+  elseif any_paused and halts(queue, job[11] or '') then
     left[queue] = true
   elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[8], job[9]) then
     local one = { id = id, queue = queue, entry = ready, ahead = not entry, lane_known = job[4] or '',
-      priority = tonumber(job[10] or 0), token = tonumber(job[5]), agent = job[11], hop = job[12], tip = job[13],
-      attempt = job[14], failing = job[15], lease_ms = lease_ms, expires = expires, deadline = deadline, fields = job }
+      priority = read_num(job[10]), token = read_num(job[5]), agent = job[11] or '', hop = job[12] or '0',
+      tip = job[13] or '', attempt = job[14] or '1', failing = read_num(job[15]), lease_ms = lease_ms,
+      expires = expires, deadline = deadline, fields = job }
     local slot = job[3] or ''
     if job[16] or job[17] then
       for _, value in ipairs(redis.call('HMGET', P .. 'j:' .. id,
@@ -153,8 +155,8 @@ local function start(job, lease)
     lane, slot = job.lane.name, job.lane.name
     enter(job, token, now)
   end
-  if tonumber(job.failing or '0') < 0 then
-    job.fields[15] = num(now + tonumber(job.failing))
+  if job.failing < 0 then
+    job.fields[15] = num(now + job.failing)
     redis.call('HSET', job_key, 'failing', job.fields[15])
   end
   if job.expires > 0 then
@@ -171,7 +173,11 @@ local function start(job, lease)
   -- A job that never had a lease has no journal, unless it was redriven: what is known by then may have been added.
   local journal, closed = {}, job.fields[25]
   if job.token > 0 or closed == 'redrive' then
-    journal = redis.call('HGETALL', P .. 'n:' .. job.id)
+    journal = fitting(redis.pcall('HGETALL', P .. 'n:' .. job.id))
+    if not journal then  -- the job ends of that, and could not with such a key
+      journal = false
+      redis.call('UNLINK', P .. 'n:' .. job.id)
+    end
     redis.call('UNLINK', P .. 'b:' .. job.id)
   end
   local told = { job.id, job.queue, lease, token, until_ms, stamp, lane, slot, unpack(job.fields, 7) }

@@ -11,8 +11,8 @@ end
 
 local now, filled = now_text(), {}
 if ARGV[6] ~= '' then
-  local due, attempt = num(now + math.max(tonumber(ARGV[6]), 1)), num(fields.attempt + 1)
-  local failing = tonumber(fields.failing or '0') > 0 and fields.failing or now
+  local due, attempt = num(now + math.max(tonumber(ARGV[6]), 1)), num(read_num(fields.attempt) + 1)
+  local failing = read_num(fields.failing) > 0 and fields.failing or now
   close(id, fields.closed, now, 'error', ARGV[4], 'state', 'submitted', 'reason', 'retry_at', 'attempt', attempt,
     'due', due, 'failing', failing)
   filled[1] = set_timer(id, due, fields.queue, now)

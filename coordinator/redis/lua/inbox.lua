@@ -8,8 +8,8 @@ while #page <= limit do
   local found = redis.call('ZRANGEBYSCORE', ASKING, after, '+inf', 'WITHSCORES', 'LIMIT', skipped, limit)
   for i = 1, #found, 2 do
     if #page <= limit and (found[i] > after_id or tonumber(found[i + 1]) > tonumber(after)) then
-      local job = redis.call('HGETALL', P .. 'j:' .. found[i])
-      if job[1] then  -- the server may have evicted it
+      local job = fitting(redis.pcall('HGETALL', P .. 'j:' .. found[i]))
+      if job and job[1] then  -- the server may have evicted it
         page[#page + 1] = job
       end
     end

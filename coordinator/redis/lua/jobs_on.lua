@@ -27,8 +27,8 @@ if own and #ids < limit then
 end
 local page = { '+' }
 for _, id in ipairs(ids) do
-  local row = redis.call('HGETALL', P .. 'j:' .. id)
-  if row[1] then
+  local row = fitting(redis.pcall('HGETALL', P .. 'j:' .. id))
+  if row and row[1] then
     page[#page + 1] = row
   end
 end

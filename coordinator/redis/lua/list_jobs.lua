@@ -31,7 +31,7 @@ local function chooses(job_key)
   if not chosen then
     return true
   end
-  local is = redis.call('HMGET', job_key, 'state', 'agent', 'parent')
+  local is = fitting(redis.pcall('HMGET', job_key, 'state', 'agent', 'parent')) or {}
   local fits = (state == '' or is[1] == state) and (agent == '' or is[2] == agent)
   return fits and not (alone and is[3] and is[3] ~= ''), is[1]
 end
@@ -45,7 +45,7 @@ for _ = 1, 100 do  -- skip jobs that the server has evicted
     end
     local job_key = P .. 'j:' .. id
     local take, there = chooses(job_key)
-    local row = take and redis.call('HGETALL', job_key)
+    local row = take and fitting(redis.pcall('HGETALL', job_key))
     if row and row[1] then
       page[#page + 1], passed = row, nil
     elseif there then

@@ -19,12 +19,13 @@ local closing = redis.call('ZRANGE', P .. 'closing', 0, limit - 1)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
 local lapsed = redis.call('ZRANGEBYSCORE', P .. 'lapses', '-inf', num(now), 'LIMIT', 0, limit)
 
--- What was evicted, or deleted by somebody with another client, must not keep all others waiting.
+-- What was evicted, or deleted or damaged by somebody with another client, must not keep all others waiting.
 local gone = {}
 local function there(ids)
   local found = {}
   for _, id in ipairs(ids) do
-    local list = redis.call('EXISTS', P .. 'j:' .. id) == 1 and found or gone
+    local job = fitting(redis.pcall('HMGET', P .. 'j:' .. id, 'thread_digest', 'queue', 'agent', 'hop')) or {}
+    local list = job[1] and job[2] and job[3] and job[4] and found or gone
     list[#list + 1] = id
   end
   return found
@@ -70,8 +71,8 @@ for _, id in ipairs(late) do
 end
 for _, id in left_of(expired) do
   local job = read_ending(id, 'worker', 'token', 'lease', 'crashes')
-  job.closed = 'expired ' .. job.lease
-  local how = 'worker ' .. job.worker .. ' let its lease expire'
+  job.closed = 'expired ' .. (job.lease or '')
+  local how = 'worker ' .. (job.worker or '') .. ' let its lease expire'
   local queues, outcome = take_back(id, job, limits, how, now, 'batonpass.lease.expired')
   join(queues)
   if outcome == 'parked' then

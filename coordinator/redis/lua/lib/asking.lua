@@ -5,7 +5,7 @@ local function read_overdue(id)
   local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'asked', 'otherwise', 'escalation',
     'escalated')
   local fields = { queue = job[1], agent = job[2], hop = job[3], asked = job[4], otherwise = job[5] or '' }
-  local step, next_step = 0, tonumber(job[7] or '0') + 1
+  local step, next_step = 0, read_num(job[7]) + 1
   for wait, assignee in string.gmatch(job[6] or '', '(%d+) ([^\n]*)') do
     step = step + 1
     if step == next_step then

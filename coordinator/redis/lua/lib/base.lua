@@ -73,6 +73,24 @@ local function num(value)
   return string.format('%.0f', value)
 end
 
+-- A number that a job's hash has as text. What is none there, because somebody wrote it with another client, counts as
+-- 0: an error here would stop all that the script does for other jobs, each time. The job's reader notices.
+local function read_num(text)
+  local value = tonumber(text or 0) or 0
+  return math.abs(value) < 1e16 and value or 0
+end
+
+-- What `redis.pcall` returned. Nil if the key is of another type than it should be, for the same reason.
+local function fitting(reply)
+  if type(reply) == 'table' and reply.err then
+    if string.find(reply.err, 'WRONGTYPE', 1, true) then
+      return nil
+    end
+    error(reply.err)
+  end
+  return reply
+end
+
 -- A reply packed into one piece; wire.py unpacks it. Before 7.0 the server sends each array in a write(2) of its own,
 -- and each of those wakes the reader. (Packing costs time, so a reply that is a single text of letters and digits is
 -- returned as it is.)

@@ -14,7 +14,7 @@ end
 -- that park it, ms of the first wait, ms of the longest; `kind` is the event's, more of its fields follow. Returns the
 -- queues of what else became ready, and what became of the job: 'ready', 'waits' or 'parked'.
 local function take_back(id, job, limits, how, now, kind, ...)
-  local crashes = tonumber(job.crashes) + 1
+  local crashes = read_num(job.crashes) + 1
   local suspect, poison, first, longest = unpack(limits)
   if crashes >= poison then
     return park_poisoned(id, job, num(crashes), how, now), 'parked'

@@ -48,7 +48,7 @@ end
 -- Stops the clock that says for how long the hop has been failing, while the job waits for something. A value below 0
 -- is how long it had been failing; the next claim starts the clock again.
 local function paused(failing, now)
-  local at = tonumber(failing or '0')
+  local at = read_num(failing)
   return at > 0 and num(math.min(at - now, 0)) or failing or '0'
 end
 
@@ -88,7 +88,7 @@ local function let_out(lane, now)
   local id, job = nil, nil
   repeat  -- skip jobs that the server has evicted
     id = redis.call('ZPOPMIN', P .. 'lw:' .. lane)[1]
-    job = id and redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
+    job = id and fitting(redis.pcall('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')) or {}
   until not id or job[1]
   if id then
     close_line(lane)
@@ -127,8 +127,8 @@ end
 -- parent's fields: children, need and spare from 3 on, queue, agent and hop from 8 on.
 local function weigh(parent, fan, job, done, lost)
   redis.call('HSET', P .. 'j:' .. parent, 'done', num(done), 'lost', num(lost))
-  local verdict = lost > tonumber(job[5]) and 'broken'
-    or (done >= tonumber(job[4]) or done + lost == tonumber(job[3])) and 'met'
+  local verdict = lost > read_num(job[5]) and 'broken'
+    or (done >= read_num(job[4]) or done + lost == read_num(job[3])) and 'met'
   if not verdict then
     return
   end
@@ -147,8 +147,8 @@ local function tell_parent(id, fan, state, reason)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result', 'fan')
   local parent = child[1] or ''
   redis.call('ZREM', P .. 'v:' .. fan, id)
-  local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost',
-    'queue', 'agent', 'hop', 'state', 'parent', 'reason')
+  local job = fitting(redis.pcall('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'children', 'need', 'spare', 'done',
+    'lost', 'queue', 'agent', 'hop', 'state', 'parent', 'reason')) or {}
   local late, shown = job[2] ~= '', state
   local over = job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected'
   local counted = job[11] and (not over or (job[11] ~= 'completed' and is_set(job[12])))
@@ -171,7 +171,7 @@ local function tell_parent(id, fan, state, reason)
   if late then
     return nil, wanted
   end
-  local done, lost = tonumber(job[6]), tonumber(job[7])
+  local done, lost = read_num(job[6]), read_num(job[7])
   if state == 'completed' then
     done = done + 1
   else
@@ -204,7 +204,7 @@ local function give_turn(thread, now)
   local id, job = nil, nil
   repeat  -- skip jobs that the server has evicted
     id = redis.call('LPOP', P .. 'z:' .. thread)
-    job = id and redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'due', 'tip')
+    job = id and fitting(redis.pcall('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'due', 'tip')) or {}
   until not id or job[1]
   if not id then
     return nil
@@ -216,7 +216,7 @@ local function give_turn(thread, now)
   end
   redis.call('HSET', P .. 't:' .. thread, 'job', id)
   redis.call('HSET', P .. 'j:' .. id, 'tip', tip, 'count', count, 'began', tip, 'updated', num(now))
-  if job[4] - now > 0 then
+  if read_num(job[4]) - now > 0 then
     redis.call('HSET', P .. 'j:' .. id, 'reason', 'scheduled')
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'due', job[4])
     return set_timer(id, job[4], job[1], now)
@@ -254,7 +254,7 @@ end
 local function finish(id, fields, state, reason, now, ...)
   local filled, waited, spent = {}, fields.reason == 'thread_busy', state ~= 'completed' and fields.spent
   if state ~= 'completed' and not is_set(spent) then
-    spent = redis.call('HGET', P .. 'n:' .. id, 'spent')
+    spent = fitting(redis.pcall('HGET', P .. 'n:' .. id, 'spent'))
   end
   close(id, fields.closed, now, 'state', state, 'reason', reason, 'count', '', ...)
   if spent then
@@ -306,7 +306,7 @@ local function finish(id, fields, state, reason, now, ...)
     redis.call('UNLINK', P .. 'n:' .. id, P .. 'b:' .. id, P .. 'f:' .. id)
   end
   if is_set(fields.idem) and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
-    redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
+    redis.call('PEXPIRE', P .. 'i:' .. fields.idem, num(read_num(fields.key_ttl)))
   end
   if not waited and not fields.successor then
     filled[#filled + 1] = give_turn(fields.thread, now)
@@ -334,7 +334,7 @@ end
 -- Which effects of a job's hop have started, and have no recorded outcome, after '; '. '' if there are none.
 local function in_doubt(id)
   local left = {}
-  for _, key in ipairs(redis.call('HKEYS', P .. 'n:' .. id)) do
+  for _, key in ipairs(fitting(redis.pcall('HKEYS', P .. 'n:' .. id)) or {}) do
     local name = string.match(key, '^doubt/(.*)$')
     if name then
       left[#left + 1] = name
@@ -366,7 +366,7 @@ end
 local function fail_late(id, now)
   reopen(id)
   local fields = read_ending(id, 'error')
-  local expires, deadline = tonumber(fields.expires or 0), tonumber(fields.deadline or 0)
+  local expires, deadline = read_num(fields.expires), read_num(fields.deadline)
   local reason, text = 'deadline', 'it did not end before its deadline'
   if expires > 0 and (deadline == 0 or expires <= deadline) then
     reason, text = 'expired', 'no worker started it before it expired'

@@ -13,7 +13,7 @@ end
 -- A damaged record gives fewer fields: its reader notices.
 local function read_head(id)
   local key = P .. 'c:' .. id
-  local record = redis.call('GETRANGE', key, 0, 1023)
+  local record = fitting(redis.pcall('GETRANGE', key, 0, 1023)) or ''
   if record == '' then
     return nil
   end

@@ -76,7 +76,7 @@ local function park(job, now)
   end
   dequeue(job.id, job.queue, job.entry)
   redis.call('HSET', P .. 'j:' .. job.id, 'reason', job.parked, 'delivery', '', 'lane', job.lane.name, 'slot', '',
-    'waits', '1', 'failing', paused(job.failing, now), 'updated', num(now))
+    'waits', '1', 'failing', paused(num(job.failing), now), 'updated', num(now))
   redis.call('ZADD', line_key, num(place), job.id)
   emit_job(job.id, 'batonpass.job.limited', job.agent, job.hop, 'reason', job.parked)
 end

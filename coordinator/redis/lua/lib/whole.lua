@@ -31,7 +31,7 @@ end
 -- A checkpoint for a reply: id, commit line, record, and what each of its spans holds (see `read_spans`). Nil if it is
 -- unknown.
 local function read_whole(id)
-  local record = redis.call('GET', P .. 'c:' .. id)
+  local record = fitting(redis.pcall('GET', P .. 'c:' .. id))
   if not record then
     return nil
   end
