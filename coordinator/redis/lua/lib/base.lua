@@ -86,7 +86,7 @@ local function fitting(reply)
     if string.find(reply.err, 'WRONGTYPE', 1, true) then
       return nil
     end
-    error(reply.err)
+    error(reply.err, 0)
   end
   return reply
 end
