@@ -73,8 +73,9 @@ def test_everything_of_a_job_is_in_its_partition(bench: Bench, harness: ClusterH
 
 def test_a_partition_that_refuses_a_claim_is_not_taken_for_an_empty_one(bench: Bench, harness: ClusterHarness) -> None:
     job = bench.submit()
-    [key] = [each for each in harness.kept() if each.endswith(f"}}:j:{job}")]
-    harness.server.set(key, "no hash")
+    [kept] = [each for each in harness.kept() if each.endswith(f"}}:j:{job}")]
+    key = kept.replace(f":j:{job}", f":a:{bench.job(job).queue}")
+    harness.server.set(key, "not those that go ahead")
     with pytest.raises(bp.Unreachable, match="WRONGTYPE"):
         bench.claim()
     others = [bench.submit() for _ in range(8)]

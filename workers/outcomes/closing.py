@@ -67,7 +67,9 @@ class Closing:
         if session.budget.open:
             with suppress(BatonpassError):
                 await adrive(self._store, counting(session))
-        error, command = _failing(agent, session, error)
+        told, command = _failing(agent, session, error)
+        if told is not error:  # that can't even be looked at
+            raised = error = told
         pause = command.retry_in
         again = f"failed ({command.reason})" if pause is None else f"again in {pause / 1000:.1f} s"
         try:
