@@ -195,11 +195,11 @@ class App:
     def check(self) -> None:
         """Refuse contradictory declarations: one contract name and version with two schemas, a handoff or a fallback to
         an agent of this app that accepts another contract, or a migration to no version."""
-        schemas: dict[ContractRef, str] = {}
+        first: dict[ContractRef, type[Contract]] = {}
         for contract in {*self.contracts()}:
             ref = contract_ref(contract)
-            schema = json.dumps(contract.model_json_schema(), sort_keys=True)  # text: a default may be nan
-            if schemas.setdefault(ref, schema) != schema:
+            other = first.setdefault(ref, contract)
+            if other is not contract and _described(other) != _described(contract):
                 raise BadSetup(
                     f"two contracts are named {ref} but have different fields: give one of them a higher version="
                 )
@@ -242,3 +242,7 @@ _APPS: list[weakref.ref[App]] = []
 def apps() -> list[App]:
     """The apps of this process, newest first. A client without `app=` uses these."""
     return [app for ref in reversed(_APPS) if (app := ref()) is not None]
+
+
+def _described(contract: type[Contract]) -> str:
+    return json.dumps(contract.model_json_schema(), sort_keys=True)  # text: a default may be nan
