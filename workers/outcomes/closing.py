@@ -147,7 +147,7 @@ def _tried_again(
 ) -> tuple[str | None, dict[str, Any]]:
     """The reason of a job that ends because of what a redrive tries again, and what to record so that it does: it asks
     again, or makes the children again that failed. An agent may raise that as the cause of its own error, or several
-    in a group. None if it ends for another reason."""
+    in a group, which is what was `raised`. None if it ends for another reason."""
     if command.retry_in is not None or command.reason not in (*ATTEMPTS_OVER, CHILDREN, "unanswered"):
         return None, {}
     came_of = next((each for each in chain(error) if isinstance(each, Unanswered | ChildrenFailed)), None)
