@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..coordinator.blobs import seal_blob
-from ..coordinator.commands import DOUBT
+from ..coordinator.commands import DOUBT, SETTLED
 
 
 def named(journal: Mapping[str, Any], prefix: str) -> dict[str, Any]:
@@ -16,6 +16,6 @@ def named(journal: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def packed(records: Mapping[str, Any]) -> dict[str, bytes]:
-    """Journal records as stored. What is not in doubt any more is deleted."""
-    gone = {key for key, value in records.items() if value is None and key.startswith(DOUBT)}
+    """Journal records as stored. What is not in doubt, or not settled, any more is deleted."""
+    gone = {key for key, value in records.items() if value is None and key.startswith((DOUBT, SETTLED))}
     return {key: b"" if key in gone else seal_blob(value, path=f"record {key!r}") for key, value in records.items()}

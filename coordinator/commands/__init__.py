@@ -19,7 +19,7 @@ from .checkpoints import (
     Save,
     Timeline,
 )
-from .children import ACTED, AGAIN, DUE, FAN, Child, ReadOutcomes, Spawn, Stage
+from .children import ACTED, AGAIN, DUE, FAN, SETTLED, Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     DOUBT,
@@ -110,6 +110,7 @@ __all__ = [
     "MARK",
     "OUTCOME",
     "READING",
+    "SETTLED",
     "SPENT",
     "STEP",
     "AckEvents",

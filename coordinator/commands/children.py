@@ -25,6 +25,9 @@ DUE = 2
 # Those that say which one a fan-out was when something was recorded that may depend on the loss of its children ("":
 # nothing was yet). A redrive does not make that one again. (Older releases don't say.)
 ACTED = "acted/"
+# With this in front, those fan-outs on whose lost children something depends that is recorded: how they ended does not
+# change any more, or a later run would be told something else.
+SETTLED = "settled/"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...contracts import event as kinds
 from ...contracts.job import CHILDREN, ENDED
-from ..commands import SPENT, Fence, Target
+from ..commands import SETTLED, SPENT, Fence, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import BEHIND, LATE, NEVER, JobRow, OutcomeRow, ThreadRow
@@ -252,8 +252,10 @@ def _make_good(records: Records, child: JobRow) -> None:
     """A child that had failed, and was redriven when nobody waited for it any more, has completed. If the parent may be
     redriven, that is recorded. A parent that went on without this child ignores it."""
     row = records.job(child.parent)
-    known = records.outcomes(row.id, row.fan, child.number, 1) if row else []
-    if row is not None and known and known[0].job_id == child.id and _is_open(row):
+    if row is None or not _is_open(row) or SETTLED + row.fan in records.journal(row.id):
+        return
+    known = records.outcomes(row.id, row.fan, child.number, 1)
+    if known and known[0].job_id == child.id:
         records.put_outcome(row.id, row.fan, OutcomeRow(child.id, child.number, child.state, result=child.result))
 
 

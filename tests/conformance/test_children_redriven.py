@@ -96,12 +96,16 @@ def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
         "redriven": "completed",
         "goes on": "failed",
         "gave up": "failed",
+        "acted on it": "failed",
     }.items():
         family = Family(bench, bench.start(), 2)
         family.spawn()
         family.end(0, "b")
-        if parent in ("failed", "redriven", "gave up"):
-            bench.do(c.Fail(bench.take(), "lost", "attempts" if parent == "gave up" else "children"))
+        if parent != "goes on":
+            fence = bench.take()
+            if parent == "acted on it":
+                bench.do(c.Record(fence, {c.SETTLED + family.fan: b"1"}))
+            bench.do(c.Fail(fence, "lost", "attempts" if parent == "gave up" else "children"))
         if parent == "redriven":
             bench.do(c.Redrive(family.parent))
         bench.do(c.Redrive(family.ids[0]))
@@ -112,9 +116,9 @@ def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
         assert (first.state, bool(first.error)) == (told, told == "failed"), parent
         assert first.result == (b"0" if told == "completed" else b"")
         assert (row.verdict, row.done, row.lost) == ("cut" if parent == "redriven" else "broken", 0, 1)
-        if parent in ("failed", "gave up"):
+        if parent in ("failed", "gave up", "acted on it"):
             bench.do(c.Redrive(family.parent))
-            assert bench.job(family.parent).verdict == ("cut" if parent == "failed" else "broken")
+            assert bench.job(family.parent).verdict == ("broken" if parent == "gave up" else "cut")
         bench.do(c.Cancel(family.parent))
         while bench.do(c.Reap()).next_due == 0:
             pass

@@ -13,7 +13,19 @@ from ...contracts.fanout import ChildFailed, FanOut
 from ...contracts.guard import NOTHING, Spent
 from ...coordinator.blobs import open_blob
 from ...coordinator.book import Book
-from ...coordinator.commands import ACTED, AGAIN, DUE, FAN, Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
+from ...coordinator.commands import (
+    ACTED,
+    AGAIN,
+    DUE,
+    FAN,
+    SETTLED,
+    Command,
+    ReadJob,
+    ReadOutcomes,
+    Reap,
+    Reaped,
+    Record,
+)
 from ...coordinator.commands.children import AT_ONCE
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
@@ -85,7 +97,7 @@ def joining(
                 raise
             raise steps.paused(Spawning(replace(wanted, done=done, there=there), full, digest, fans, steps, also))
         # Enough of them completed after the fan-out ended, so it is not made again.
-        asked = Spawning(wanted, full, digest, fans, steps, also)
+        asked = Spawning(wanted, full, digest, fans, steps, {**also, SETTLED + fans[-1]: True})
         yield Record(session.fence, packed(asked.record("")))
         fans.append("")
     if len(done) < wanted.need:
@@ -118,7 +130,9 @@ def made_again(session: LeaseSession, raised: Iterable[str]) -> dict[str, Any]:
     Takes back what was recorded with one that could not be written, if the job went on without a redrive."""
     left = named(session.journal, AGAIN) if not session.cut else {}
     void = {AGAIN + full: None for full, noted in left.items() if noted not in (None, DUE)}
+    made = _made(session)
     told = {ACTED + full: "" for full in raised if full}
+    told |= {SETTLED + made[full][-1]: None for full in raised if full in made}
     return {**void, **told, **{AGAIN + full: session.fan for full in {*raised, *session.lost} if full}}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...coordinator.commands import ACTED
+from ...coordinator.commands import ACTED, SETTLED
 
 
 class Losses:
@@ -16,7 +16,7 @@ class Losses:
     def __init__(self, journal: Mapping[str, Any]) -> None:
         self.again = set[str]()  # by key
         self._noted: dict[str, str] = {}  # which one each was
-        self._acted: dict[str, str] = {}
+        self._acted = dict[str, Any]()
         self._journal = journal
 
     def told(self) -> frozenset[str]:
@@ -34,8 +34,8 @@ class Losses:
         for each in told:
             if each in self.again:
                 self.again.discard(each)
-                self._acted[ACTED + each] = self._noted[each]
+                self._acted |= {ACTED + each: self._noted[each], SETTLED + self._noted[each]: True}
 
     def news(self) -> dict[str, Any]:
         """What to record with the next call."""
-        return {key: fan for key, fan in self._acted.copy().items() if self._journal.get(key) != fan}
+        return {key: value for key, value in self._acted.copy().items() if self._journal.get(key) != value}

@@ -188,7 +188,8 @@ local function make_good(id)
   local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'state', 'reason')
   local name = (job[1] or '') .. ' ' .. (child[2] or '0')
   local known = redis.call('HGET', P .. 'f:' .. parent, name)
-  if not known or cmsgpack.unpack(known)[1] ~= id then
+  local settled = redis.call('HEXISTS', P .. 'n:' .. parent, 'settled/' .. (job[1] or '')) == 1
+  if settled or not known or cmsgpack.unpack(known)[1] ~= id then
     return
   end
   local failed_of_it = (job[2] == 'broken' or job[2] == 'met') and job[3] == 'failed' and job[4] == 'children'
