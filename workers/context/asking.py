@@ -127,9 +127,8 @@ def asking(
     questions are counted.
     """
     if key is None:
-        over, again = _earlier(steps, session), _recorded(session, _AGAIN)
-        known, optional = again | over, (again.keys() - over) | steps.since
-        full, digest = yield from counted(steps, "ask", question, known, session, optional=optional)
+        known, again = steps.asks = steps.asks or _earlier(steps, session)
+        full, digest = yield from counted(steps, "ask", question, known, session, optional=again | steps.since)
         if full not in known:
             steps.losses.act_on(steps.losses.told())
             if records := news(steps, session):
@@ -165,13 +164,15 @@ def _is_over(session: LeaseSession) -> bool:
     return session.answer is not None or session.unanswered
 
 
-def _earlier(steps: Steps, session: LeaseSession) -> dict[str, bytes | None]:
-    """The counted questions that are over."""
-    found = {full: digest for full, digest in steps.digests().items() if is_counted(full, "ask")}
-    found |= _recorded(session, _PREFIX)
+def _earlier(steps: Steps, session: LeaseSession) -> tuple[dict[str, bytes | None], set[str]]:
+    """The counted questions that earlier runs have asked, with their digests, and which of them others need not wait
+    for. (To ask another one ends a run.)"""
+    over = {full: digest for full, digest in steps.digests().items() if is_counted(full, "ask")}
+    over |= _recorded(session, _PREFIX)
     if steps.asking and _is_over(session) and is_counted(steps.asking[0], "ask"):
-        found.setdefault(*steps.asking)
-    return found
+        over.setdefault(*steps.asking)
+    again = _recorded(session, _AGAIN)
+    return again | over, again.keys() - over
 
 
 def _recorded(session: LeaseSession, prefix: str) -> dict[str, bytes | None]:

@@ -66,9 +66,8 @@ def counted(
     patience = min(OWN_PATIENCE if alone else PATIENCE, steps.timeout / 2)
     while True:
         steps.check()
-        left = _left(steps, earlier)
-        full = _repeated(left, earlier, digest, older)
-        left = [each for each in left if each not in optional]
+        full = _repeated(steps, earlier, digest, older)
+        left = [] if full else [each for each in _left(steps, earlier) if each not in optional]
         if full is None and (not left or steps.pause is not None):
             full = f"{name}#{len(earlier)}" if earlier else name
         if full is not None:
@@ -95,12 +94,13 @@ def news(steps: Steps, session: LeaseSession) -> dict[str, Any]:
 
 
 def _repeated(
-    left: Sequence[str], earlier: Mapping[str, bytes | None], digest: bytes, older: Callable[[], Sequence[bytes]]
+    steps: Steps, earlier: Mapping[str, bytes | None], digest: bytes, older: Callable[[], Sequence[bytes]]
 ) -> str | None:
     """The key of an earlier call that one with this digest repeats, or that an older release has recorded so."""
+    left = earlier.keys() - steps.made
     for digests in (lambda: (digest,), older, lambda: (None,)):
-        if left and (full := next((full for full in left if earlier[full] in digests()), None)) is not None:
-            return full
+        if left and (found := {full for full in left if earlier[full] in digests()}):
+            return min(found, key=ordinal)
     return None
 
 

@@ -73,9 +73,8 @@ def joining(
     If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed. What is
     recorded since then need not fit any more. `told` are the losses that were known when it was called.
     """
-    earlier = {full: made[0] for full, made in _made(session).items()}
-    full, digest = yield from counted(steps, "fan_out", arguments, earlier, session, optional=steps.since)
-    if full not in earlier:
+    full, digest = yield from counted(steps, "fan_out", arguments, steps.fan_outs, session, optional=steps.since)
+    if full not in steps.fan_outs:
         steps.losses.act_on(told)
         if records := news(steps, session):
             yield Record(session.fence, packed(records))
@@ -229,7 +228,7 @@ def _cancel_left() -> Generator[Command[Any], Any, None]:
 def _outcomes(job_id: str, fan: str, total: int) -> Generator[ReadOutcomes, Any, list[OutcomeRow]]:
     rows: list[OutcomeRow] = []
     for start in range(0, total, AT_ONCE):
-        rows += yield ReadOutcomes(job_id, fan, start, AT_ONCE)
+        rows += yield ReadOutcomes(job_id, fan, start, min(total - start, AT_ONCE))
     return rows
 
 

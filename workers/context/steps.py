@@ -17,7 +17,7 @@ from ...contracts.alike import alike
 from ...contracts.checkpoint import Snapshot
 from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, StepMismatch, Unserializable
-from ...coordinator.commands import EFFECT, STEP
+from ...coordinator.commands import EFFECT, FAN, STEP
 from ...coordinator.snapshots import from_ms
 from ..caught import Told
 from ..doubt import settled
@@ -83,9 +83,14 @@ class Steps:
         self.effects: dict[str, object] = {}  # the calls of those that are under way, by key
         self.told = Told()  # their errors in this run
         self.losses = Losses(session.journal)
+        # What was given to the children of the fan-outs that earlier runs made, by key. (To make one ends a run.)
+        self.fan_outs: dict[str, bytes] = {full: made[0] for full, made in named(session.journal, FAN).items()}
         # What an earlier run recorded before failed children went on. What it was made of may have changed with them.
         self.since = {full for names in named(session.journal, SINCE).values() for full in names or ()}
         self.asleep: dict[str, int] = {}  # until when this run's sleeps last, by key, in ms by the store's clock
+        # The counted questions that earlier runs have asked, and which of them others need not wait for: once they are
+        # looked up.
+        self.asks: tuple[dict[str, bytes | None], set[str]] | None = None
         self._session = session
         self._own_state = own_state
         self._counts: dict[str, int] = {}
