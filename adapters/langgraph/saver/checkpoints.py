@@ -36,6 +36,7 @@ from ..serde.wrapper import Wrapper
 from .batching import Batch, Batching
 from .lending import around, as_input, with_input
 from .outlines import Outlines
+from .owning import past_owners
 
 # Set to the thread in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins
 # there may branch it. LangGraph passes it to every put of that run, and keeps names with two underscores out of the
@@ -189,7 +190,7 @@ class Checkpoints:
         base = known.make() if known else None
         snapshot, held = record.snapshot(wrapper, self._awkward, base, known.held if known else None)
         try:
-            made = yield from places.put(putting, snapshot, base)
+            made = yield from past_owners(putting.thread, lambda: places.put(putting, snapshot, base))
         except Conflict as error:
             if type(error) is not Conflict or putting.tip is None:
                 raise
@@ -227,6 +228,9 @@ class Checkpoints:
 
     def put_writes(self, batch: Batch, fence: Fence | None) -> Call[None]:
         """Store what a task wrote, without a put."""
+        return past_owners(batch.spot[0], lambda: self._put_writes(batch, fence))
+
+    def _put_writes(self, batch: Batch, fence: Fence | None) -> Call[None]:
         thread, scope, key = batch.spot
         yield PutWrites(thread, scope, key, [packed.write() for packed in batch.writes], fence)
 

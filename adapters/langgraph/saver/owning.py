@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 from contextvars import ContextVar, Token
 from threading import Event, Thread, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from anyio import CancelScope
 
@@ -22,6 +22,7 @@ from ....coordinator.calls import Call, adrive, drive
 from ....coordinator.calls.inputs import deadline
 from ....coordinator.commands import Claim, Complete, DeleteJob, Fence, Heartbeat, ReadJob, Reap, RunNow, Submit, Target
 from ....coordinator.rows import Delivery, JobRow
+from ....coordinator.shielded import shielded
 from ....coordinator.store import Store
 
 if TYPE_CHECKING:
@@ -33,12 +34,17 @@ _LOOKS = 0.05
 # Seconds after which a block inside of its own is refused. Until then the outer one may end: that of a generator that
 # was left does, in another task.
 _SURE = 1.0
+# For how many ms a thread is owned to end what was left of it.
+_MOMENT = 5_000
 
 # In a run's config: the saver and the thread that the run owns, and the lease. Needed because, in sync code, LangGraph
 # stores the writes of parallel nodes from the threads where they ran, without the run's context, but with its config.
 _OWNED = "__batonpass_owned"
 
 _owned: ContextVar[Mapping[tuple[int, str], Owning]] = ContextVar("batonpass_owned_threads")
+# What gives threads back. (A loop keeps no task.)
+_endings: set[asyncio.Task[Any]] = set()
+R = TypeVar("R")
 
 
 def fence_of(shared: Checkpoints, thread: str, names: Mapping[str, Any] | None = None) -> Fence | None:
@@ -99,19 +105,34 @@ class Owning:
     async def __aenter__(self) -> Owning:
         end, sure = deadline(self._wait, "wait"), time.monotonic() + _SURE
         store = await self._shared.handles.astore()
-        while (fence := await adrive(store, self._take())) is None:
+        while (fence := await self._taken(store)) is None:
             self._check(end, sure)
             await asyncio.sleep(_LOOKS)
         self._begin(fence)
         return self
 
+    async def _taken(self, store: Store) -> Fence | None:
+        """`_take`, to its end: if the caller is canceled amid it, nobody would know that the thread is owned."""
+        taking = asyncio.ensure_future(adrive(store, self._take()))
+        try:
+            return await shielded(taking)
+        except asyncio.CancelledError:
+            await _to_its_end(self._leave(store, taking))
+            raise
+
+    async def _leave(self, store: Store, taking: asyncio.Future[Fence | None]) -> None:
+        try:
+            if fence := await taking:
+                await adrive(store, self._give_back(fence))
+        except BatonpassError:  # somebody frees it once the lease has expired
+            return
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fence, given_back = self._end(), False
-        with CancelScope(shield=True):  # or the next owner would wait until the lease has expired
-            given_back = await adrive(await self._shared.handles.astore(), self._give_back(fence))
-        self._ended(given_back, kind)
+        fence, store = self._end(), await self._shared.handles.astore()
+        # Or the next owner would wait until the lease has expired.
+        self._ended(await _to_its_end(adrive(store, self._give_back(fence))), kind)
 
     def _ended(self, given_back: bool, kind: type[BaseException] | None) -> None:
         if not given_back and kind is None:
@@ -160,44 +181,94 @@ class Owning:
 
     def _take(self) -> Call[Fence | None]:
         """Own the thread if nobody does: by a new job, or by the job of an owner whose lease has expired."""
-        queue = digest("own", self._thread)
         yield Reap()
-        taken: list[Delivery] = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
-        self._took_over = bool(taken)
+        taken = yield from _claim(self._thread, self._lease)
         if not taken:
             job_id = mint("j", home(self._thread))
             envelope = Envelope(contract=ContractRef("batonpass.state", 1), payload=b"j{}", path=(_AGENT,))
-            target = Target(_AGENT, "batonpass.state@1", queue, seal_envelope(envelope))
+            target = Target(_AGENT, "batonpass.state@1", _queue(self._thread), seal_envelope(envelope))
             try:
                 yield Submit(job_id, self._thread, target)
             except ThreadBusy as busy:
                 yield from _free(busy.job_id)
                 return None
-            taken = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
+            taken = yield from _claim(self._thread, self._lease)
         if not taken:  # another run was quicker
             return None
         job = taken[0].job
+        self._took_over = job.crashes > 0
         return job.fence
 
     def _give_back(self, fence: Fence) -> Call[bool]:
         """Whether the thread was still owned."""
         try:
-            yield Complete(fence, seal_blob(None, path="result"))
+            yield from _end(fence, keep=self._took_over)
         except Fenced:  # the lease has expired, and another run owns the thread: later puts were refused
             return False
-        if not self._took_over:  # otherwise the job stays, so that its first owner can learn that it is over
-            yield DeleteJob(fence.job_id)
         return True
 
 
-def _free(job_id: str) -> Call[None]:
-    """Cut short for how long a job waits whose workers have died, if it is that of owners: they didn't die of it."""
+async def _to_its_end(ending: Coroutine[Any, Any, R]) -> R:
+    """What it gives. If the caller is canceled, it goes on."""
+    task = asyncio.ensure_future(ending)
+    _endings.add(task)
+    task.add_done_callback(_endings.discard)
+    with CancelScope(shield=True):
+        result = await shielded(task)
+    return result
+
+
+def past_owners(thread: str, make: Callable[[], Call[R]]) -> Call[R]:
+    """What `make` makes, and once more if owners were in its way that are gone: killed in their block, or while they
+    took the thread."""
+    try:
+        return (yield from make())
+    except ThreadBusy as busy:
+        try:
+            gone = yield from _are_gone(thread, busy.job_id)
+        except BadSetup:  # a Redis user that may not own threads, so nor end it
+            raise busy from None
+        if not gone:
+            raise
+    return (yield from make())
+
+
+def _are_gone(thread: str, job_id: str) -> Call[bool]:
+    """Whether the job was that of owners whose lease has expired, or that nobody claimed. If so, it is over now."""
+    yield Reap()
+    if not (yield from _free(job_id)):
+        return False
+    for each in (yield from _claim(thread, _MOMENT)):
+        yield from _end(each.job.fence, keep=each.job.crashes > 0)
+    return True
+
+
+def _end(fence: Fence, *, keep: bool) -> Call[None]:
+    """End an owned job. It is kept if it has been lost before, so that its first owner can learn that it is over."""
+    yield Complete(fence, seal_blob(None, path="result"))
+    if not keep:
+        yield DeleteJob(fence.job_id)
+
+
+def _queue(thread: str) -> str:
+    return digest("own", thread)
+
+
+def _claim(thread: str, lease: int) -> Call[list[Delivery]]:
+    taken: list[Delivery] = yield Claim("langgraph", ((_queue(thread), lease),), (mint("l"),))
+    return taken
+
+
+def _free(job_id: str) -> Call[bool]:
+    """Whether a job is that of owners. If so, cut short for how long it waits, as one whose workers have died: they
+    didn't die of it."""
     try:
         row: JobRow = yield ReadJob(job_id)
         if row.agent == _AGENT and row.reason == "retry_at":
             yield RunNow(job_id)
-    except (NotFound, WrongState):  # its thread is free now
-        return
+        return row.agent == _AGENT
+    except (NotFound, WrongState):  # its thread is free now, or is about to be taken
+        return True
 
 
 def _running() -> object:

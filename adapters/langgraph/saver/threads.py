@@ -22,7 +22,7 @@ from ..serde.copying import NoCopy, ValueTemplate
 from ..serde.wrapper import Wrapper
 from .checkpoints import DELTAS, SEEDS, Checkpoints, read_tuple, run_digest
 from .lineage import Lineage
-from .owning import fence_of
+from .owning import fence_of, past_owners
 from .reopening import reopened, reopens
 
 # How many checkpoints of a run are looked up at once.
@@ -42,7 +42,7 @@ class Threads:
     def delete(self, thread: str) -> Call[None]:
         """Delete a thread, if it exists."""
         self._shared.recent.forget(thread)
-        yield from retention.delete(Bases(self._shared.codec), thread)
+        yield from past_owners(thread, lambda: retention.delete(Bases(self._shared.codec), thread))
 
     def delete_run(self, wrapper: Wrapper, run_id: str) -> Call[None]:
         """Delete what a run put, except what the delta channels of other checkpoints are made of. Also delete what it
