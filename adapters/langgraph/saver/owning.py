@@ -214,8 +214,8 @@ async def _to_its_end(ending: Coroutine[Any, Any, R]) -> R:
     _endings.add(task)
     task.add_done_callback(_endings.discard)
     with CancelScope(shield=True):
-        result = await shielded(task)
-    return result
+        await shielded(task)
+    return task.result()
 
 
 def past_owners(thread: str, make: Callable[[], Call[R]]) -> Call[R]:
