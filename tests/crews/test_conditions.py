@@ -29,7 +29,7 @@ class Deciding:
         self.crews = crews
         self._answers = iter(answers)
         crews.script["end"] = lambda said: "with maybe" if "out of maybe" in said else "without maybe"
-        say, failures = crews.script.get(fails, f"out of {fails}"), [OSError("no network")] * 3
+        say, failures = crews.script.get(fails, f"out of {fails}"), [OSError("no network")]
 
         def fail_or_say(said: str) -> str:
             if failures:

@@ -44,7 +44,7 @@ async def test_a_retried_crew_runs_only_what_is_not_finished(crews: Crews) -> No
         return crews.crew(first, second, typed, parsed, skipped, taken, checked, task(None), task("end"))
 
     assert (await result(factory)).text == "the end"
-    assert crews.ran == ["same", "same", "typed", "json", "taken", "checked", "None", *["end"] * 4]
+    assert crews.ran == ["same", "same", "typed", "json", "taken", "checked", "None", "end", "end"]
 
 
 async def test_a_retried_crew_keeps_async_tasks_that_finished_out_of_order(crews: Crews) -> None:
@@ -61,7 +61,7 @@ async def test_a_retried_crew_keeps_async_tasks_that_finished_out_of_order(crews
         return crews.crew(first, second, crews.task("end", context=[first, second]))
 
     assert (await result(factory)).text == "end of both"
-    assert sorted(crews.ran) == ["end", *["first"] * 4, "second"]
+    assert sorted(crews.ran) == ["end", "first", "first", "second"]
 
 
 async def test_a_task_whose_text_was_changed_is_known_by_its_name(crews: Crews) -> None:

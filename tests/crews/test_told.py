@@ -23,7 +23,7 @@ def fails(said: str) -> Any:
 
 
 async def test_a_crew_names_its_task_in_few_lines(crews: Crews, caplog: pytest.LogCaptureFixture) -> None:
-    """CrewAI tries three times, and chains each error to the one before."""
+    """The error is in it once, and little of CrewAI's own code."""
     crews.script["second"] = fails
     failed = await failure(lambda: crews.crew(crews.task("first"), crews.task("second")), retries=1)
     assert failed.error.startswith("OSError: no network (in task 'second', tests/crews/test_told.py:")

@@ -17,13 +17,27 @@ Hooks = dict[InterceptionPoint, list[Any]]
 
 def hooks(stop: Stop, steps: Steps, *more: Hooks) -> Hooks:
     """The hooks of a run, in this order: check whether it may continue, then `more`, then let the steps answer for
-    models, memories and tools."""
+    models, memories and tools, and leave retries to the job."""
     adopt_models()
     adopt_memories()
-    adopting: Hooks = {InterceptionPoint.PRE_TOOL_CALL: [_adopt_tool]}
+    adopting: Hooks = {
+        InterceptionPoint.PRE_STEP: [_leave_retries_to_the_job],
+        InterceptionPoint.PRE_TOOL_CALL: [_adopt_tool],
+    }
     parts = [stop.hooks(), *more, steps.hooks(), adopting]
     return {point: [hook for part in parts for hook in part.get(point, ())] for point in InterceptionPoint}
 
 
 def _adopt_tool(call: Any) -> None:
     adopt_tool(call.tool)
+
+
+def _leave_retries_to_the_job(step: Any) -> None:
+    """CrewAI would have an agent whose model failed begin its task anew in the same attempt, twice: at once, whatever
+    the error or the job's `retries=` say, and with all that its models and tools had done for it."""
+    if step.kind == "task":
+        crew = step.agent.crew
+        agents: tuple[Any, ...] = (step.agent, *getattr(crew, "agents", ()))
+        for agent in agents:
+            if hasattr(agent, "max_retry_limit"):
+                agent.max_retry_limit = 0

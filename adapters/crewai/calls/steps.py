@@ -77,6 +77,7 @@ class Steps:
         self._lock = threading.Lock()
         self._left: dict[tuple[str, str], deque[list[Any]]] = defaultdict(deque)
         self._slots: dict[str, dict[int, bool]] = defaultdict(dict)  # of each place: whether a failure makes it void
+        self._leading_on: set[int] = set()  # of this delivery, made in tasks after which their crew has others
         self._free: list[int] = []
         self._next = self._seq = 0
         self._begun: Counter[tuple[str, str]] = Counter()
@@ -122,10 +123,13 @@ class Steps:
         def begun(step: Any) -> None:
             if step.kind == "task":
                 self._running[_where.get().place] += 1
+                tasks: list[Any] = getattr(step.agent.crew, "tasks", [])
+                _leads_on.set(any(each is step.task for each in tasks[:-1]))
 
         def finished(step: Any) -> None:
             if step.kind == "task":
                 self._running[_where.get().place] -= 1
+                _leads_on.set(False)
 
         return {InterceptionPoint.PRE_STEP: [begun], InterceptionPoint.POST_STEP: [finished]}
 
@@ -182,6 +186,7 @@ class Steps:
             self._next = max(self._next, slot + 1)
             seq, self._seq = self._seq, self._seq + 1
             self._slots[call.place][slot] = _voidable(answer, usage)
+            (self._leading_on.add if _leads_on.get() else self._leading_on.discard)(slot)
         with self.stop.on_error():
             path, of = call.path.rpartition("#")[0], _of(self._tasks.clues.get(call.place), call.inside)
             self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, of, usage]})
@@ -224,18 +229,25 @@ class Steps:
         """After a run failed, drop the answers that made it fail, so that the next attempt asks again.
 
         If a task or its condition was running (say, a guardrail refused every answer), these are the answers of its
-        models, and of its tools that failed. The same for a method (`place`) that can't use an answer. If a model call
-        failed, or took longer than the agent's `max_execution_time`, nothing is dropped, and the next attempt repeats
-        only that call.
+        models, and of its tools that failed. The same for a method (`place`) that can't use an answer: it is most often
+        that of a crew's last task, so those of the tasks before it are dropped only if they have failed it twice. If a
+        model call failed, or took longer than the agent's `max_execution_time`, nothing is dropped, and the next
+        attempt repeats only that call.
         """
         asked_in_vain = any(each is self._raised for each in chain(error, context=True))
         if asked_in_vain or isinstance(error, HookAborted | TimeoutError):
             return
         with self._lock:
             wrong = {at for at, running in self._running.items() if running > 0 and place in (None, at)}
-            if place is not None and isinstance(error, _UNFIT):
-                wrong.add(place)
-            void = {f"{_PREFIX}{slot}": None for at in wrong for slot, is_void in self._slots[at].items() if is_void}
+            unfit = {place} - wrong if place is not None and isinstance(error, _UNFIT) else set[str]()
+            slots = [slot for at in wrong for slot, is_void in self._slots[at].items() if is_void]
+            slots += [
+                slot
+                for at in unfit
+                for slot, is_void in self._slots[at].items()
+                if is_void and slot not in self._leading_on
+            ]
+            void = {f"{_PREFIX}{slot}": None for slot in slots}
         if void:
             with self.stop.on_error():
                 self._session.record(void)
@@ -268,3 +280,5 @@ _AT_THE_TOP = Where()
 # The steps that this code belongs to, and where in them it is.
 current: ContextVar[Steps | None] = ContextVar("batonpass_crewai_steps", default=None)
 _where: ContextVar[Where] = ContextVar("batonpass_crewai_where", default=_AT_THE_TOP)
+# Whether this code is a task after which its crew has others.
+_leads_on: ContextVar[bool] = ContextVar("batonpass_crewai_leads_on", default=False)

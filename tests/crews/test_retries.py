@@ -1,0 +1,136 @@
+"""Models that fail: the job decides whether and when it is tried again, and nothing is done again for that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from crewai import Agent, Crew, Flow, Process
+from crewai.flow import start
+from crewai.tools import tool
+
+import batonpass as bp
+from tests.apps.crewai_app import Article
+from tests.apps.crewai_kit import Crews, failure, result
+
+pytestmark = [
+    pytest.mark.capability("crewai"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itself
+]
+
+
+class Busy(Exception):
+    retry_after = 0.7
+
+
+class Wrong(Exception):
+    pass
+
+
+def _paying(crews: Crews, fail: Callable[[], None], task: str = "order") -> tuple[Any, list[str]]:
+    """A tool to pay with, and what was paid. The model of the task pays by that, and then answers if it doesn't
+    `fail`."""
+    paid: list[str] = []
+
+    @tool("pay")
+    def pay(what: str) -> str:
+        """Pay for something."""
+        paid.append(what)
+        return "PAID"
+
+    def say(said: str) -> str:
+        if "PAID" not in said:
+            return 'Thought: x\nAction: pay\nAction Input: {"what": "rain"}'
+        fail()
+        return "Thought: x\nFinal Answer: done"
+
+    crews.script[task] = say
+    return pay, paid
+
+
+@pytest.mark.parametrize("inside", ["a crew", "a flow"])
+async def test_what_was_done_is_not_done_again(inside: str, crews: Crews) -> None:
+    """And it waits for as long as the error says."""
+    failed: list[float] = []
+
+    def fail() -> None:
+        failed.append(time.monotonic())
+        if len(failed) == 1:
+            raise Busy
+
+    pay, paid = _paying(crews, fail)
+
+    def make() -> Crew:
+        return crews.crew(crews.task("order", tools=[pay]))
+
+    class Orders(Flow[dict[str, Any]]):
+        @start()
+        def order(self) -> Article:
+            said: Any = make().kickoff(inputs={"text": "rain"})
+            return Article(text=said.raw)
+
+    assert (await result(make if inside == "a crew" else Orders)).text == "done"
+    assert paid == ["rain"]
+    assert failed[1] - failed[0] >= Busy.retry_after
+    assert crews.ran == ["order"] * 3
+
+
+async def test_what_must_not_be_tried_again_is_not(crews: Crews) -> None:
+    def fail() -> None:
+        raise Wrong
+
+    pay, paid = _paying(crews, fail)
+    assert (
+        await failure(lambda: crews.crew(crews.task("order", tools=[pay])), retries=bp.Retry(never=Wrong))
+    ).reason == "permanent"
+    assert (paid, crews.ran) == (["rain"], ["order"] * 2)
+
+
+async def test_so_it_is_with_those_to_whom_a_manager_delegates(crews: Crews) -> None:
+    """They have no task of their own, and CrewAI would have the manager delegate it again."""
+    failed: list[float] = []
+
+    def fail() -> None:
+        failed.append(time.monotonic())
+        if len(failed) == 1:
+            raise Busy
+
+    pay, paid = _paying(crews, fail, "None")
+    crews.script["lead"] = lambda said: (
+        "Thought: x\nFinal Answer: all done"
+        if "Observation: done" in said
+        else "Thought: x\nAction: Delegate work to coworker\n"
+        'Action Input: {"task": "order", "context": "c", "coworker": "writer"}'
+    )
+
+    def make() -> Crew:
+        writer, boss = (Agent(role=role, goal="g", backstory="b", llm=crews.model()) for role in ("writer", "boss"))
+        writer.tools, boss.allow_delegation = [pay], True
+        task = crews.task("lead")
+        task.agent = None
+        return Crew(agents=[writer], tasks=[task], process=Process.hierarchical, manager_agent=boss)
+
+    assert (await result(make)).text == "all done"
+    assert paid == ["rain"]
+    assert failed[1] - failed[0] >= Busy.retry_after
+
+
+@pytest.mark.parametrize("error", [ValueError, ConnectionError])
+async def test_a_method_that_can_not_use_what_its_crew_says(error: type[Exception], crews: Crews) -> None:
+    """It may be what the last task said. Only if that is of no help, it is what was said before."""
+    failures = [error("what is this?")] * 2
+
+    class Reads(Flow[dict[str, Any]]):
+        @start()
+        def read(self) -> Article:
+            crew: Any = crews.crew(*map(crews.task, ("first", "second", "last")))
+            said = crew.kickoff(inputs={"text": "rain"})
+            if failures:
+                raise failures.pop()
+            return Article(text=said.raw)
+
+    assert (await result(Reads, retries=bp.Retry(attempts=3, first=0.01))).text == "out of last"
+    every = ["first", "second", "last"]
+    assert crews.ran == ([*every, "last", *every] if error is ValueError else every)
