@@ -10,6 +10,7 @@ from .memories import adopt_memories
 from .models import adopt_models
 from .steps import Steps
 from .stop import Stop
+from .threads import adopt_crews
 from .tools import adopt_tool
 
 Hooks = dict[InterceptionPoint, list[Any]]
@@ -20,6 +21,7 @@ def hooks(stop: Stop, steps: Steps, *more: Hooks) -> Hooks:
     models, memories and tools, and leave retries to the job."""
     adopt_models()
     adopt_memories()
+    adopt_crews()
     adopting: Hooks = {
         InterceptionPoint.PRE_STEP: [_leave_retries_to_the_job],
         InterceptionPoint.PRE_TOOL_CALL: [_adopt_tool],

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from ..values.values import plain, revive
 from .costs import Usage
 from .steps import Call, Steps, current
 from .stop_iteration import without_stop_iteration
+from .threads import ain_method, in_method, is_in_job
 
 _log = logging.getLogger("batonpass.crewai")
 _adopting = threading.Lock()
@@ -35,7 +37,7 @@ def adopt_models() -> None:
 
 def _adopt(model: Any) -> None:
     with _adopting:
-        if current.get() is not None and not internals.is_adopted(model):
+        if is_in_job() and not internals.is_adopted(model):
             internals.adopt_model(model, _calling(model), _acalling(model), _counting(model), _telling(model))
 
 
@@ -54,7 +56,7 @@ def _calling(model: Any) -> Callable[..., Any]:
         _record(steps, call, model, answer, options, usage)
         return answer
 
-    return call
+    return partial(in_method, call)
 
 
 def _acalling(model: Any) -> Callable[..., Awaitable[Any]]:
@@ -72,7 +74,10 @@ def _acalling(model: Any) -> Callable[..., Awaitable[Any]]:
         _record(steps, call, model, answer, options, usage)
         return answer
 
-    return acall
+    async def begin(*args: Any, **options: Any) -> Any:
+        return await ain_method(acall, *args, **options)
+
+    return begin
 
 
 def _counting(model: Any) -> Callable[[Any], None]:
