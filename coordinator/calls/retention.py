@@ -125,13 +125,14 @@ def _threads() -> Call[list[str]]:
             return names
 
 
-def delete(bases: Bases, thread: str) -> Call[int]:
-    """Delete a thread with everything that only it has. Returns the number of checkpoints."""
+def delete(bases: Bases, thread: str, *, placed: bool = False) -> Call[int]:
+    """Delete a thread with everything that only it has, or only what a framework has put at its places. Returns the
+    number of checkpoints."""
     bases.forget(text(thread, "thread"))
     freed, at = 0, 0
     with only_idle(thread, "delete the thread"):
         while at >= 0:
-            done: Freed = yield DeleteThread(thread)
+            done: Freed = yield DeleteThread(thread, placed=placed)
             freed, at = freed + done.count, done.next
     return freed
 

@@ -83,7 +83,8 @@ class Prune(Command[Freed]):
 @dataclass(frozen=True, slots=True)
 class DeleteThread(Command[Freed]):
     """Free `limit` of a thread's checkpoints, or fewer if they have many spans, then its ended jobs, then delete it.
-    Then `next` is -1."""
+    Then `next` is -1. With `placed`, free only what is at places, and delete the thread if nothing else is left."""
 
     thread: str
     limit: int = 100
+    placed: bool = False

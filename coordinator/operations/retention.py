@@ -13,7 +13,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, JobRow, ThreadRow
 from ..seals import read_commit
-from .checkpoints import MOST_SPANS, forget, free, let_go, needed_on, step
+from .checkpoints import MOST_SPANS, forget, free, let_go, needed_on, spans_of, step
 from .jobs import announce, emit
 
 # How many jobs of one thread are deleted at once.
@@ -64,6 +64,8 @@ def delete_thread(records: Records, command: DeleteThread) -> Freed:
     thread = records.thread(command.thread)
     if thread.job:
         raise refusal("busy", thread.name, thread.job)
+    if command.placed:
+        return _clear_places(records, thread.name, command.limit)
     freed, done, _ = _clear(records, thread.name, command.limit)
     return Freed(freed, -1 if done else 0)
 
@@ -145,6 +147,30 @@ def _clear(records: Records, name: str, limit: int, left: int = MOST_SPANS) -> t
         records.drop_thread(name)
         announce(records, kinds.THREAD_DELETED, name)
     return len(rows), True, left
+
+
+def _clear_places(records: Records, name: str, limit: int) -> Freed:
+    """Free what is at a thread's first places, as far as its checkpoints don't have too many spans. With the last one
+    goes the thread, unless it has a job, or a checkpoint without a place."""
+    rows, left = list[CheckpointRow](), MOST_SPANS
+    for scope, key in records.places(name, limit):
+        if left <= 0:
+            break
+        row = records.checkpoint(records.place(name, scope, key))
+        if row is None:
+            spans = [span for each in records.drop_place(name, scope, key) for span in read_spans(each)]
+            let_go(records, spans)
+        else:
+            rows.append(row)
+            left -= len(spans_of(row))
+    free(records, rows)
+    onward = bool(records.places(name, 1))
+    if not onward and records.has_thread(name) and not (records.line(name, 0, 1) or records.jobs_on(name, 1)):
+        records.drop_thread(name)
+        announce(records, kinds.THREAD_DELETED, name)
+    elif rows:
+        announce(records, kinds.PRUNED, name, freed=len(rows))
+    return Freed(len(rows), 0 if onward else -1)
 
 
 def _drop_job(records: Records, row: JobRow) -> None:

@@ -200,7 +200,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.ListSpaces: ("list_spaces", items.space_args, items.space_answer),
     c.Drop: ("drop", lambda m: [digest(m.thread), m.thread, *m.checkpoints], _freed),
     c.Prune: ("prune", _prune, _freed),
-    c.DeleteThread: ("delete_thread", lambda m: [digest(m.thread), m.thread, m.limit], _freed),
+    c.DeleteThread: ("delete_thread", lambda m: [digest(m.thread), m.thread, m.limit, int(m.placed)], _freed),
     c.DeleteJob: ("delete_job", lambda m: [m.job_id], _nothing),
     c.PruneJobs: ("prune_jobs", lambda m: [m.older_than, m.start, m.limit], _freed),
     c.Events: ("events", observing.events_args, observing.events_answer),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from batonpass.contracts.errors import ThreadBusy
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Write
@@ -286,3 +287,46 @@ def test_a_page_of_a_copy_takes_its_places(bench: Bench) -> None:
     assert bench.do(c.OfRun("r")) == [("run", new[2].id)]
     bench.do(c.DeleteThread("run"))
     assert bench.harness.logs() == {}
+
+
+# what is at places alone
+
+
+def test_what_is_at_places_goes_alone(bench: Bench) -> None:
+    """In parts. The thread stays with its jobs, and with what was saved without a place."""
+    run = Places(bench)
+    fence = bench.start(thread="run", key="once")
+    ids = [bench.save(fence, thread="run"), run.put("a", fence=fence, run="r", state=large("a"))]
+    bench.do(c.Complete(fence, b"result"))
+    run.put("b", "a", state=large("a"))
+    ids.append(bench.save(None, thread="run"))
+    run.put("c", scope="s")
+    run.write("d", Write("x", b"1"), scope="s")
+    freed = [bench.do(c.DeleteThread("run", 2, placed=True)) for _ in range(2)]
+    assert freed == [c.Freed(2, 0), c.Freed(1)]
+    assert (run.keys(None), bench.do(c.OfRun("r")), bench.harness.logs()) == ([], [], {})
+    assert ([row.id for row in bench.line("run")], bench.tip("run")) == ([ids[2], ids[0]], ids[2])
+    assert (bench.job(fence.job_id).result, bench.do(c.Threads())) == (b"result", ["run"])
+    assert bench.happened("run")[-2:] == ["thread.pruned", "thread.pruned"]
+    with bench.nothing_changes():
+        assert bench.do(c.DeleteThread("run", placed=True)) == c.Freed(0)
+    bench.do(c.DeleteJob(fence.job_id))
+    bench.do(c.Drop("run", (ids[0], ids[2])))
+    assert bench.do(c.Threads()) == []
+
+
+def test_a_thread_that_has_nothing_else_goes_with_what_is_at_its_places(bench: Bench) -> None:
+    before, run = kept(bench), Places(bench)
+    run.line("a", "b", "c", run="r")
+    run.write("d", Write("x", b"1"))
+    freed = [bench.do(c.DeleteThread("run", 2, placed=True)) for _ in range(2)]
+    assert freed == [c.Freed(2, 0), c.Freed(1)]
+    assert kept(bench) == before
+    assert bench.happened("run")[-1] == "thread.deleted"
+
+
+def test_what_is_at_places_stays_while_a_job_runs(bench: Bench) -> None:
+    run, fence = Places(bench), bench.start(thread="run")
+    run.put("a", fence=fence)
+    with bench.nothing_changes(), pytest.raises(ThreadBusy):
+        bench.do(c.DeleteThread("run", placed=True))

@@ -199,7 +199,7 @@ def prune(world: World, pick: Picks) -> None:
 
 @move(1)
 def delete_thread(world: World, pick: Picks) -> None:
-    world.say(c.DeleteThread(pick.of([world.thread(pick), *COPIES]), pick.of([500, 1])))
+    world.say(c.DeleteThread(pick.of([world.thread(pick), *COPIES]), pick.of([500, 1]), bool(pick.below(2))))
 
 
 @move(2)

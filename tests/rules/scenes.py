@@ -289,6 +289,7 @@ ENDING: dict[str, Scene] = {
     "prune": _pruned,
     "drop": lambda bench: c.Drop("run", tuple(row.id for row in (_written(bench), bench.line("run"))[1])),
     "expire at a place": lambda bench: c.Expire((_written(bench), bench.line("run"))[1][-1].id),
+    "delete what is at places": lambda bench: (_written(bench), c.DeleteThread("run", placed=True))[1],
     "delete a thread with places": lambda bench: (_written(bench), c.DeleteThread("run"))[1],
     "delete items": _item(c.WriteItems((ItemChange(name("a"), None), ItemChange(name("b"), None)))),
     "refresh items": _item(c.RefreshItems((name("a"), name("b")))),

@@ -9,10 +9,11 @@ from typing import Any
 
 from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
 
-from ....contracts.errors import BadSetup
+from ....contracts.errors import BadSetup, NotFound
+from ....contracts.job import ENDED
 from ....coordinator.calls import Call, copies, places, retention
 from ....coordinator.calls.places import Found
-from ....coordinator.commands import OfRun, PutWrites, Walk
+from ....coordinator.commands import DeleteJob, JobsOn, OfRun, PutWrites, Walk
 from ....coordinator.parts.bases import Bases
 from ....coordinator.parts.recent import Spot
 from ....coordinator.parts.stored import NATIVE
@@ -27,6 +28,10 @@ from .reopening import reopened, reopens
 
 # How many checkpoints of a run are looked up at once.
 _MOST = 500
+# How many jobs of a thread are looked at at once.
+_MOST_JOBS = 50
+# The agent of the jobs by which runs own threads (owning.py).
+_OWNER = "langgraph.own"
 
 
 class Threads:
@@ -40,9 +45,18 @@ class Threads:
         return Lineage(self._shared.outlines)
 
     def delete(self, thread: str) -> Call[None]:
-        """Delete a thread, if it exists."""
+        """Delete what savers have put on a thread, and by which jobs they owned it. What else is on it stays: other
+        jobs with their checkpoints, and what was saved by hand."""
         self._shared.recent.forget(thread)
-        yield from past_owners(thread, lambda: retention.delete(Bases(self._shared.codec), thread))
+        bases = Bases(self._shared.codec)
+        yield from past_owners(thread, lambda: retention.delete(bases, thread, placed=True))
+        owners, last, at = list[str](), "", 0
+        while rows := (yield JobsOn(thread, _MOST_JOBS, last, at)):
+            last, at = rows[-1].id, rows[-1].created
+            owners += [row.id for row in rows if row.agent == _OWNER and row.state in ENDED]
+        for job_id in owners:
+            with suppress(NotFound):  # it was deleted meanwhile
+                yield DeleteJob(job_id)
 
     def delete_run(self, wrapper: Wrapper, run_id: str) -> Call[None]:
         """Delete what a run put, except what the delta channels of other checkpoints are made of. Also delete what it

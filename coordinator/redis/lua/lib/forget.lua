@@ -21,11 +21,15 @@ local function drop_thread(thread, name)
   redis.call('ZREM', P .. 'threads', name)
 end
 
+-- Whether a thread has neither checkpoints nor jobs.
+local function is_empty(thread, name)
+  return redis.call('EXISTS', P .. 'o:' .. thread, P .. 'g:' .. thread, P .. 'y:' .. thread) == 0
+    and not own_job(thread, name)
+end
+
 -- Removes all traces of a thread that has no checkpoints and no jobs left.
 local function forget_if_empty(thread, name)
-  local of_use = redis.call('EXISTS', P .. 'o:' .. thread, P .. 'g:' .. thread, P .. 'y:' .. thread) > 0
-    or own_job(thread, name)
-  if not of_use then
+  if is_empty(thread, name) then
     drop_thread(thread, name)
   end
 end
@@ -92,4 +96,30 @@ local function clear(thread, name, limit, now, left)
     emit(name, thread, 'batonpass.thread.deleted')
   end
   return #old, true, left
+end
+
+-- Frees what is at the first places of a thread, as far as its checkpoints don't have too many spans. With the last one
+-- goes the thread, unless it has a job, or a checkpoint without a place. Returns how many checkpoints were freed, and
+-- whether no place is left.
+local function clear_placed(thread, name, limit, now)
+  local old, left, dropped = {}, MOST_SPANS, {}
+  for _, member in ipairs(redis.call('ZRANGE', P .. 'g:' .. thread, 0, limit - 1)) do
+    local _, id = split_member(member)
+    if left > 0 and id == '' then
+      vacate(thread, member, dropped)
+    elseif left > 0 then
+      local head = head_to_free(id, thread)
+      old[#old + 1], left = { id, head }, left - span_count(head)
+    end
+  end
+  free_logs(dropped)
+  free(old, thread, now)
+  local done = redis.call('EXISTS', P .. 'g:' .. thread) == 0
+  if done and redis.call('EXISTS', P .. 't:' .. thread) == 1 and is_empty(thread, name) then
+    drop_thread(thread, name)
+    emit(name, thread, 'batonpass.thread.deleted')
+  elseif #old > 0 then
+    emit(name, thread, 'batonpass.thread.pruned', 'freed', #old)
+  end
+  return #old, done
 end
