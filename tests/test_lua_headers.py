@@ -82,7 +82,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.Name(mint("c"), USER),
     c.Import(USER, 1, [new_checkpoint(thread=USER), new_checkpoint(thread=USER)], [mint("c"), ""]),
     c.Import(USER, 1, [new_checkpoint(thread=USER)], [mint("c")], [c.Stamp(3, 5, USER)]),
-    c.Prune(USER, 1, 2, True, 3, 4),
+    c.Prune(USER, 1, 2, True, 3, 4, (mint("c"),)),
     c.DeleteThread(USER, 5, placed=True),
     c.DeleteJob(mint("j")),
     c.PruneJobs(1, 2, 3),

@@ -23,7 +23,9 @@ ALL = 2**31  # the limit of a list that is to be complete
 
 def prune(
     thread: Annotated[str | None, typer.Argument(metavar="THREAD", help="Only this thread (default: all)")] = None,
-    keep_last: Annotated[int | None, typer.Option(help="Keep this many of each thread", min=0)] = None,
+    keep_last: Annotated[
+        int | None, typer.Option(help="Keep this many of each thread, and each agent's newest", min=0)
+    ] = None,
     older_than: Annotated[
         str | None, typer.Option(metavar="AGE", help="Only older ones: seconds, or 90m, 12h, 30d, 8w")
     ] = None,

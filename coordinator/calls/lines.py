@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from ...contracts.checkpoint import CheckpointSummary
+from ...contracts.errors import Corrupted
 from ..commands import Ancestors, Timeline
 from ..rows import CheckpointRow
 from ..seals import read_commit
@@ -39,6 +41,26 @@ def newest(thread: str, at: str | None, fits: Callable[[CheckpointSummary], bool
                 break
             at = last.parent_id
     return None
+
+
+def newest_of_each(rows: Sequence[CheckpointRow]) -> set[str]:
+    """What `newest` finds for each agent, given all checkpoints of a thread, the newest first. What was saved by hand,
+    outside of jobs, is no agent's. Without the keys of what is encrypted, nobody knows whose it is: `MissingKey`."""
+    places, found = {row.id: at for at, row in enumerate(rows)}, dict[tuple[str, str], str]()
+    at, is_whole = 0, True
+    while at < len(rows):
+        row, at = rows[at], at + 1
+        with suppress(Corrupted):
+            commit = read_commit(row.commit, row.id)
+            summary = open_summary(row)
+            if commit.place is None and (summary.job or summary.framework != "python"):
+                found.setdefault((summary.agent, summary.framework), row.id)
+            if is_whole and not _is_passed_over(row):
+                if not commit.parent:
+                    break
+                is_whole = commit.parent in places
+                at = max(at, places.get(commit.parent, at))
+    return set(found.values())
 
 
 def _first(thread: str, before: str, fits: Callable[[CheckpointRow], bool]) -> Call[CheckpointRow | None]:

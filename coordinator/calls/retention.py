@@ -17,6 +17,7 @@ from . import Call, places
 from .idle import only_idle
 from .inputs import count, milliseconds, text
 from .jobs import checked
+from .lines import newest_of_each
 
 _PAGE = 500
 _TOLD = 5
@@ -54,11 +55,19 @@ def _told(failed: Mapping[str, BatonpassError]) -> str:
 def _prune(thread: str, last: int, age: int, named: bool) -> Call[int]:
     if (yield from places.page(thread, None, None, 1, whole=False)):
         return (yield from _prune_placed(thread, last, age, named))
+    kept = tuple((yield from _of_agents(thread, last))) if last else ()
     freed, at = 0, 0
     while at >= 0:
-        done: Freed = yield Prune(thread, last, age, named, at)
+        done: Freed = yield Prune(thread, last, age, named, at, kept=kept)
         freed, at = freed + done.count, done.next
     return freed
+
+
+def _of_agents(thread: str, last: int) -> Call[list[str]]:
+    """What agents with `memory="thread"` go on from, but for the newest checkpoints, which stay in any case."""
+    every = yield from _timeline(thread)
+    newest = {row.id for row in every[:last]}
+    return sorted(newest_of_each(every) - newest) if len(every) > last else []
 
 
 def _prune_placed(thread: str, last: int, age: int, named: bool) -> Call[int]:
@@ -87,6 +96,7 @@ def _prune_placed(thread: str, last: int, age: int, named: bool) -> Call[int]:
         stays |= yield from rule.needed(thread, placed, readable)
     found = {row.checkpoint.id for row in placed}
     stays |= _staying([row for row in every if row.id not in found], last, age, named)
+    stays |= newest_of_each(every) if last else set()
     return (yield from places.drop(thread, [row.id for row in every if row.id not in stays]))
 
 

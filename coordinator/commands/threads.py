@@ -67,9 +67,9 @@ class Freed:
 class Prune(Command[Freed]):
     """Free a thread's checkpoints that are not among its `keep_last` newest and were saved `older_than` ms ago.
 
-    Looks at `limit` of them, or at fewer if they have many spans, from step `start` on. Three kinds stay: what
-    a job would resume from, what has a name if `keep_named`, and what has a place, because its framework may need more
-    than the newest. A thread without checkpoints and jobs is deleted.
+    Looks at `limit` of them, or at fewer if they have many spans, from step `start` on. Four kinds stay: what
+    a job would resume from, what has a name if `keep_named`, what has a place, because its framework may need more
+    than the newest, and those in `kept`. A thread without checkpoints and jobs is deleted.
     """
 
     thread: str
@@ -78,6 +78,7 @@ class Prune(Command[Freed]):
     keep_named: bool = True
     start: int = 0
     limit: int = 100
+    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _JOBS = 500
 def prune(records: Records, command: Prune) -> Freed:
     """Free the old checkpoints of a thread."""
     thread = records.thread(command.thread)
-    needed = needed_on(records, thread.name)
+    needed = {*needed_on(records, thread.name), *command.kept}
     edge = records.nth_newest(thread.name, command.keep_last) if command.keep_last else 2**62
     line = records.line(thread.name, command.start, command.limit)
     looked = [(index, row) for index, row in line if edge is not None and index < edge]

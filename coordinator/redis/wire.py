@@ -97,7 +97,7 @@ def _import(m: c.Import) -> list[Arg]:
 
 def _prune(m: c.Prune) -> list[Arg]:
     which: list[Arg] = [m.keep_last, m.older_than, int(m.keep_named), m.start, m.limit]
-    return [digest(m.thread), m.thread, *which]
+    return [digest(m.thread), m.thread, *which, *m.kept]
 
 
 def _declare(m: c.Declare) -> list[Arg]:

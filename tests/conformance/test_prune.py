@@ -46,6 +46,13 @@ def test_named_ones_stay(bench: Bench) -> None:
     assert bench.line("run") == []
 
 
+def test_those_that_are_said_to_stay_do(bench: Bench) -> None:
+    ids = [bench.save(None, n, thread="run") for n in range(6)]
+    other = bench.save(None, thread="other")
+    assert bench.do(c.Prune("run", 1, kept=(ids[2], ids[0], other, "unknown"))) == c.Freed(3)
+    assert [row.id for row in bench.line("run")] == [ids[5], ids[2], ids[0]]
+
+
 def test_a_thread_without_anything_is_forgotten(bench: Bench) -> None:
     face = bench.face()
     bench.save(None, thread="run")
