@@ -29,7 +29,7 @@ class Wrong(Exception):
     pass
 
 
-def _paying(crews: Crews, fail: Callable[[], None], task: str = "order") -> tuple[Any, list[str]]:
+def paying(crews: Crews, fail: Callable[[], None], task: str = "order") -> tuple[Any, list[str]]:
     """A tool to pay with, and what was paid. The model of the task pays by that, and then answers if it doesn't
     `fail`."""
     paid: list[str] = []
@@ -60,7 +60,7 @@ async def test_what_was_done_is_not_done_again(inside: str, crews: Crews) -> Non
         if len(failed) == 1:
             raise Busy
 
-    pay, paid = _paying(crews, fail)
+    pay, paid = paying(crews, fail)
 
     def make() -> Crew:
         return crews.crew(crews.task("order", tools=[pay]))
@@ -81,7 +81,7 @@ async def test_what_must_not_be_tried_again_is_not(crews: Crews) -> None:
     def fail() -> None:
         raise Wrong
 
-    pay, paid = _paying(crews, fail)
+    pay, paid = paying(crews, fail)
     assert (
         await failure(lambda: crews.crew(crews.task("order", tools=[pay])), retries=bp.Retry(never=Wrong))
     ).reason == "permanent"
@@ -97,7 +97,7 @@ async def test_so_it_is_with_those_to_whom_a_manager_delegates(crews: Crews) -> 
         if len(failed) == 1:
             raise Busy
 
-    pay, paid = _paying(crews, fail, "None")
+    pay, paid = paying(crews, fail, "None")
     crews.script["lead"] = lambda said: (
         "Thought: x\nFinal Answer: all done"
         if "Observation: done" in said

@@ -17,6 +17,7 @@ from tests.apps.crewai_app import Article, Topic
 from tests.apps.crewai_kit import Crews, Failing, Model, only, result
 
 from .test_costs import counting
+from .test_retries import paying
 
 pytestmark = [
     pytest.mark.capability("crewai"),
@@ -61,6 +62,23 @@ async def test_their_answers_are_recorded(how: str, crews: Crews) -> None:
     done = await result(_pooled(crews, how, Failing()))
     assert done.text.startswith("out of ")
     assert len(crews.ran) == 3
+
+
+async def test_so_is_what_their_tools_have_done(crews: Crews) -> None:
+    pay, paid = paying(crews, lambda: None, "one")
+    fails = Failing()
+
+    class Pays(Flow[dict[str, Any]]):
+        @start()
+        def pay(self) -> Article:
+            crew: Any = crews.crew(crews.task("one", tools=[pay]))
+            with ThreadPoolExecutor(1) as pool:
+                said = pool.submit(crew.kickoff, inputs={"text": "rain"}).result()
+            fails()
+            return Article(text=said.raw)
+
+    assert (await result(Pays)).text == "done"
+    assert paid == ["rain"]
 
 
 async def test_what_they_cost_counts(crews: Crews) -> None:

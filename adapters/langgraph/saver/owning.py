@@ -28,7 +28,8 @@ from ....coordinator.store import Store
 if TYPE_CHECKING:
     from .checkpoints import Checkpoints
 
-_AGENT = "langgraph.own"
+# The agent of the jobs by which runs own threads.
+OWNER = "langgraph.own"
 # Seconds between two looks while waiting for a thread.
 _LOOKS = 0.05
 # Seconds after which a block inside of its own is refused. Until then the outer one may end: that of a generator that
@@ -185,8 +186,8 @@ class Owning:
         taken = yield from _claim(self._thread, self._lease)
         if not taken:
             job_id = mint("j", home(self._thread))
-            envelope = Envelope(contract=ContractRef("batonpass.state", 1), payload=b"j{}", path=(_AGENT,))
-            target = Target(_AGENT, "batonpass.state@1", _queue(self._thread), seal_envelope(envelope))
+            envelope = Envelope(contract=ContractRef("batonpass.state", 1), payload=b"j{}", path=(OWNER,))
+            target = Target(OWNER, "batonpass.state@1", _queue(self._thread), seal_envelope(envelope))
             try:
                 yield Submit(job_id, self._thread, target)
             except ThreadBusy as busy:
@@ -264,9 +265,9 @@ def _free(job_id: str) -> Call[bool]:
     didn't die of it."""
     try:
         row: JobRow = yield ReadJob(job_id)
-        if row.agent == _AGENT and row.reason == "retry_at":
+        if row.agent == OWNER and row.reason == "retry_at":
             yield RunNow(job_id)
-        return row.agent == _AGENT
+        return row.agent == OWNER
     except (NotFound, WrongState):  # its thread is free now, or is about to be taken
         return True
 

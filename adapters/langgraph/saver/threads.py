@@ -23,15 +23,13 @@ from ..serde.copying import NoCopy, ValueTemplate
 from ..serde.wrapper import Wrapper
 from .checkpoints import DELTAS, SEEDS, Checkpoints, read_tuple, run_digest
 from .lineage import Lineage
-from .owning import fence_of, past_owners
+from .owning import OWNER, fence_of, past_owners
 from .reopening import reopened, reopens
 
 # How many checkpoints of a run are looked up at once.
 _MOST = 500
 # How many jobs of a thread are looked at at once.
 _MOST_JOBS = 50
-# The agent of the jobs by which runs own threads (owning.py).
-_OWNER = "langgraph.own"
 
 
 class Threads:
@@ -53,7 +51,7 @@ class Threads:
         owners, last, at = list[str](), "", 0
         while rows := (yield JobsOn(thread, _MOST_JOBS, last, at)):
             last, at = rows[-1].id, rows[-1].created
-            owners += [row.id for row in rows if row.agent == _OWNER and row.state in ENDED]
+            owners += [row.id for row in rows if row.agent == OWNER and row.state in ENDED]
         for job_id in owners:
             with suppress(NotFound):  # it was deleted meanwhile
                 yield DeleteJob(job_id)
