@@ -92,6 +92,24 @@ async def test_what_they_cost_counts(crews: Crews) -> None:
     assert len(crews.ran) < 3
 
 
+async def test_what_a_crews_tool_does_in_threads_counts(crews: Crews) -> None:
+    model = counting(crews)
+    pay, _ = paying(crews, lambda: None, "one")
+    plain = pay.func
+
+    def pays_in_a_thread(what: str) -> str:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(model.call, "how much?").result()
+        return str(plain(what))
+
+    pay.func = pays_in_a_thread
+    task = crews.task("one", tools=[pay])
+    async with serving(only(lambda: crews.crew(task))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        await job.result(timeout=60)
+        assert (await job.info()).spent.tokens == 10
+
+
 async def test_of_several_methods_that_run_nobody_knows_whose_they_are(
     crews: Crews, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,4 +134,4 @@ async def test_of_several_methods_that_run_nobody_knows_whose_they_are(
             return Article(text="both")
 
     assert (await result(Both)).text == "both"
-    assert caplog.text.count("begun without its method's context, while several methods run") == 1
+    assert caplog.text.count("begun without its context, while several methods or crews run") == 1

@@ -20,7 +20,7 @@ from ..values.values import plain, revive
 from .costs import Usage
 from .steps import Call, Steps, current
 from .stop_iteration import without_stop_iteration
-from .threads import ain_method, in_method, is_in_job
+from .threads import ain_context, in_context, is_in_job
 
 _log = logging.getLogger("batonpass.crewai")
 _adopting = threading.Lock()
@@ -56,7 +56,7 @@ def _calling(model: Any) -> Callable[..., Any]:
         _record(steps, call, model, answer, options, usage)
         return answer
 
-    return partial(in_method, call)
+    return partial(in_context, call)
 
 
 def _acalling(model: Any) -> Callable[..., Awaitable[Any]]:
@@ -75,7 +75,7 @@ def _acalling(model: Any) -> Callable[..., Awaitable[Any]]:
         return answer
 
     async def begin(*args: Any, **options: Any) -> Any:
-        return await ain_method(acall, *args, **options)
+        return await ain_context(acall, *args, **options)
 
     return begin
 

@@ -1,4 +1,4 @@
-"""Threads: code that a flow's method runs without its context, as in the threads of a pool of its own."""
+"""Threads: code that a flow's method or a tool runs without its context, as in the threads of a pool of its own."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .steps import current
 _ADOPTED = "_adopted_by_batonpass"
 R = TypeVar("R")
 _log = logging.getLogger("batonpass.crewai")
-_methods: dict[int, Context] = {}  # of those that run in this process
+_running: dict[int, Context] = {}  # of methods, and of crews that are agents
 _warned = False
 
 
 def adopt_crews() -> None:
-    """Have crews that run in such threads run in their method's context: with its hooks, its records and its budget.
-    Once in each process."""
+    """Have crews that run in such threads run in the context that they lack: with its hooks, its records and its
+    budget. Once in each process."""
     crew: Any = Crew
     if not hasattr(crew, _ADOPTED):
         setattr(crew, _ADOPTED, True)
@@ -33,7 +33,7 @@ def adopt_crews() -> None:
 def _within(kickoff: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(kickoff)
     def begin(*args: Any, **options: Any) -> Any:
-        return in_method(kickoff, *args, **options)
+        return in_context(kickoff, *args, **options)
 
     return begin
 
@@ -41,20 +41,20 @@ def _within(kickoff: Callable[..., Any]) -> Callable[..., Any]:
 def _awithin(kickoff: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     @wraps(kickoff)
     async def begin(*args: Any, **options: Any) -> Any:
-        return await ain_method(kickoff, *args, **options)
+        return await ain_context(kickoff, *args, **options)
 
     return begin
 
 
 @contextmanager
-def running_method() -> Generator[None]:
-    """Around a flow's method, in its context."""
+def running_code() -> Generator[None]:
+    """Around a flow's method, or a crew that is an agent, in its context."""
     here = copy_context()
-    _methods[id(here)] = here
+    _running[id(here)] = here
     try:
         yield
     finally:
-        del _methods[id(here)]
+        del _running[id(here)]
 
 
 def is_in_job() -> bool:
@@ -62,26 +62,26 @@ def is_in_job() -> bool:
     return current.get() is not None or _left() is not None
 
 
-def in_method(call: Callable[..., R], *args: Any, **options: Any) -> R:
-    """A call, in the context of its method, if it has none itself."""
+def in_context(call: Callable[..., R], *args: Any, **options: Any) -> R:
+    """A call, in the context that it lacks, if it has none."""
     left = _left()
     return call(*args, **options) if left is None else left.copy().run(call, *args, **options)
 
 
-def ain_method(call: Callable[..., Coroutine[Any, Any, R]], *args: Any, **options: Any) -> Awaitable[R]:
-    """`in_method` for async code."""
+def ain_context(call: Callable[..., Coroutine[Any, Any, R]], *args: Any, **options: Any) -> Awaitable[R]:
+    """`in_context` for async code."""
     left, made = _left(), call(*args, **options)
     return made if left is None else asyncio.create_task(made, context=left.copy())
 
 
 def _left() -> Context | None:
-    """The context that this code was left without. If several methods run, nobody knows whose it is."""
-    if current.get() is not None or not _methods:
+    """The context that this code was left without. If several run, nobody knows whose it is."""
+    if current.get() is not None or not _running:
         return None
-    if len(_methods) > 1:
+    if len(_running) > 1:
         _warn()
         return None
-    return next(iter(_methods.values()), None)
+    return next(iter(_running.values()), None)
 
 
 def _warn() -> None:
@@ -89,7 +89,7 @@ def _warn() -> None:
     if not _warned:
         _warned = True
         _log.warning(
-            "a model was called in a thread that was begun without its method's context, while several methods run: "
+            "a model was called in a thread that was begun without its context, while several methods or crews run: "
             "its answer is not recorded, nor counted. Begin such threads by asyncio.to_thread, or give the pool "
             "contextvars.copy_context().run and the function"
         )

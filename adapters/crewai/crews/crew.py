@@ -24,6 +24,7 @@ from ..calls.costs import Costs, sums
 from ..calls.hooks import Hooks, hooks
 from ..calls.steps import Steps
 from ..calls.stop import Stop
+from ..calls.threads import running_code
 from ..identities import TITLE, Identities
 from ..people.terminal import no_terminal
 from ..saved import VERSION, bookkeeping, fitting
@@ -95,7 +96,7 @@ class CrewRun:
         }
         self._steps.enter("")
         every = hooks(self._stop, self._steps, own)
-        with scoped_hooks(every), self._nobody_there(), self._prepared():
+        with scoped_hooks(every), running_code(), self._nobody_there(), self._prepared():
             try:
                 return self._crew.kickoff(inputs=inputs)
             except Exception as error:

@@ -29,7 +29,7 @@ from ..calls.hooks import hooks
 from ..calls.steps import Steps
 from ..calls.stop import Stop
 from ..calls.stop_iteration import without_stop_iteration
-from ..calls.threads import running_method
+from ..calls.threads import running_code
 from ..people.feedback import Feedback, Nowhere, current_call, question
 from ..people.terminal import no_terminal
 from ..values.contract_versions import Present
@@ -165,7 +165,7 @@ class FlowRun:
         self._steps.enter(call)
         asked_before = len(self._flow.human_feedback_history)
         try:
-            with placed(f"in method {name!r}"), running_method():
+            with placed(f"in method {name!r}"), running_code():
                 result, event = await execute()
         except HumanFeedbackPending as pending:
             if call not in self._progress.asked:

@@ -10,7 +10,7 @@ from threading import Event, Thread, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from anyio import CancelScope
+from anyio import CancelScope, move_on_after
 
 from ....contracts.contract import ContractRef
 from ....contracts.duration import Duration, seconds_of
@@ -35,6 +35,8 @@ _LOOKS = 0.05
 # Seconds after which a block inside of its own is refused. Until then the outer one may end: that of a generator that
 # was left does, in another task.
 _SURE = 1.0
+# For how many seconds who is canceled waits until the thread is given back. A store may be silent for long.
+_PATIENCE = 2.0
 # For how many ms a thread is owned to end what was left of it.
 _MOMENT = 5_000
 
@@ -118,7 +120,9 @@ class Owning:
         try:
             return await shielded(taking)
         except asyncio.CancelledError:
-            await _to_its_end(self._leave(store, taking))
+            left = _begun(self._leave(store, taking))
+            with move_on_after(_PATIENCE, shield=True):
+                await shielded(left)
             raise
 
     async def _leave(self, store: Store, taking: asyncio.Future[Fence | None]) -> None:
@@ -132,8 +136,10 @@ class Owning:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         fence, store = self._end(), await self._shared.handles.astore()
-        # Or the next owner would wait until the lease has expired.
-        self._ended(await _to_its_end(adrive(store, self._give_back(fence))), kind)
+        ending = _begun(adrive(store, self._give_back(fence)))
+        with CancelScope(shield=True):  # or the next owner would wait until the lease has expired
+            await shielded(ending)
+        self._ended(ending.result(), kind)
 
     def _ended(self, given_back: bool, kind: type[BaseException] | None) -> None:
         if not given_back and kind is None:
@@ -209,14 +215,12 @@ class Owning:
         return True
 
 
-async def _to_its_end(ending: Coroutine[Any, Any, R]) -> R:
-    """What it gives. If the caller is canceled, it goes on."""
+def _begun(ending: Coroutine[Any, Any, R]) -> asyncio.Task[R]:
+    """A task that goes on if who waits for it is canceled."""
     task = asyncio.ensure_future(ending)
     _endings.add(task)
     task.add_done_callback(_endings.discard)
-    with CancelScope(shield=True):
-        await shielded(task)
-    return task.result()
+    return task
 
 
 def past_owners(thread: str, make: Callable[[], Call[R]]) -> Call[R]:
