@@ -68,3 +68,31 @@ async def test_without_the_key_it_is_not_known_whose_they_are(store_url: str) ->
         with pytest.raises(bp.BadSetup, match="codec"):
             await keyless.prune("t", keep_last=1)
         assert await keyless.prune("t", older_than=0.001) > 0
+
+
+@pytest.mark.parametrize("keep_last", [1, 2, 4, 6])
+async def test_a_window_that_ends_in_what_was_taken_back(keep_last: int, store_url: str) -> None:
+    """What stays of that is not taken for a part of the line."""
+    app = both()
+    app.langgraph("third", accepts=Said, returns=Said, leave=everything, memory="thread")(chat)
+    async with serving(app, store_url) as coordinator:
+        await say(coordinator, "third", "t")
+        await say(coordinator, "chat", "a")
+        [begun, *_] = await coordinator.timeline("t")
+        await say(coordinator, "other", "x")
+        await coordinator.rollback("t", to=begun.id)
+        await coordinator.prune("t", keep_last=keep_last)
+        assert await say(coordinator, "other", "y") == "y | answer 1"
+        assert await say(coordinator, "third", "u") == "t | answer 1 | u | answer 2"
+
+
+async def test_a_line_with_gaps_is_still_one(store_url: str) -> None:
+    async with serving(both(), store_url) as coordinator, BatonpassSaver.from_url(store_url) as beside:
+        await say(coordinator, "chat", "a")
+        [begun, *_] = await coordinator.timeline("t")
+        await say(coordinator, "other", "x")
+        await coordinator.rollback("t", to=begun.id)
+        await run(beside).ainvoke(message("hello"), {"configurable": {"thread_id": "t"}})
+        await say(coordinator, "chat", "b")
+        await beside.adelete_thread("t")
+        assert await say(coordinator, "other", "y") == "y | answer 1"

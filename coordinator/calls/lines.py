@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 
 from ...contracts.checkpoint import CheckpointSummary
@@ -10,7 +10,7 @@ from ...contracts.errors import Corrupted
 from ..commands import Ancestors, Timeline
 from ..rows import CheckpointRow
 from ..seals import read_commit
-from ..snapshots import is_rollback, listed, open_summary
+from ..snapshots import is_rollback, open_summary
 from . import Call
 
 _PAGE = 200
@@ -20,56 +20,61 @@ def newest(thread: str, at: str | None, fits: Callable[[CheckpointSummary], bool
     """The nearest checkpoint that fits on the line from which a thread goes on at `at`. Not on other threads.
 
     What a framework has put at a place is passed over: jobs don't go on from there, so the line is what was saved
-    before it. If a part of the line was pruned, or has expired, all that is left from before counts.
+    before it. So it is where a part of the line was pruned, or has expired.
     """
     last: CheckpointSummary | None = None
     while at:
         rows: list[CheckpointRow] = yield Ancestors(at)
-        if not rows and last is not None:
-            left = yield from _first(thread, last.id, lambda row: fits(listed(row)))
-            return listed(left) if left else None
-        at = None
+        at, goes_before = None, not rows
         for row in rows:
             last = open_summary(row)
             if last.thread != thread:
                 return None
             if fits(last):
                 return last
-            if _is_passed_over(row):
-                before = yield from _first(thread, row.id, lambda row: not _is_passed_over(row))
-                at = before.id if before else None
+            if goes_before := _is_passed_over(row):
                 break
             at = last.parent_id
+        if goes_before and last is not None:
+            at = yield from _saved_before(thread, last.id)
     return None
 
 
-def newest_of_each(rows: Sequence[CheckpointRow]) -> set[str]:
-    """What `newest` finds for each agent, given all checkpoints of a thread, the newest first. What was saved by hand,
-    outside of jobs, is no agent's. Without the keys of what is encrypted, nobody knows whose it is: `MissingKey`."""
-    places, found = {row.id: at for at, row in enumerate(rows)}, dict[tuple[str, str], str]()
-    at, is_whole = 0, True
-    while at < len(rows):
-        row, at = rows[at], at + 1
+def newest_of_each(rows: Sequence[CheckpointRow], stays: Set[str]) -> set[str]:
+    """What `newest` finds for each agent, given all checkpoints of a thread, the newest first, and to which ones those
+    of them that stay have taken it back. What was saved by hand, outside of jobs, is no agent's. Without the keys of
+    what is encrypted, nobody knows whose it is: `MissingKey`."""
+    places = {row.id: at for at, row in enumerate(rows)}
+    found: dict[tuple[str, str], str] = {}
+    back: dict[str, str] = {}
+    onward = 0
+    for at, row in enumerate(rows):
+        if at < onward:
+            continue
         with suppress(Corrupted):
             commit = read_commit(row.commit, row.id)
             summary = open_summary(row)
             if commit.place is None and (summary.job or summary.framework != "python"):
                 found.setdefault((summary.agent, summary.framework), row.id)
-            if is_whole and not _is_passed_over(row):
-                if not commit.parent:
-                    break
-                is_whole = commit.parent in places
-                at = max(at, places.get(commit.parent, at))
-    return set(found.values())
+            if _is_passed_over(row):
+                continue
+            if is_rollback(row):
+                back[row.id] = commit.parent
+            if not commit.parent:
+                break
+            onward = places.get(commit.parent, 0)
+    agents = set(found.values())
+    return agents | {to for each, to in back.items() if each in stays or each in agents}
 
 
-def _first(thread: str, before: str, fits: Callable[[CheckpointRow], bool]) -> Call[CheckpointRow | None]:
-    """The newest checkpoint that was saved before another one and fits, whatever its line."""
+def _saved_before(thread: str, before: str) -> Call[str | None]:
+    """The newest checkpoint that was saved before another one and is not passed over."""
     while True:
         rows: list[CheckpointRow] = yield Timeline(thread, _PAGE, before)
         for row in rows:
-            if fits(row):
-                return row
+            with suppress(Corrupted):
+                if not _is_passed_over(row):
+                    return row.id
         if len(rows) < _PAGE:
             return None
         before = rows[-1].id

@@ -67,7 +67,7 @@ def _of_agents(thread: str, last: int) -> Call[list[str]]:
     """What agents with `memory="thread"` go on from, but for the newest checkpoints, which stay in any case."""
     every = yield from _timeline(thread)
     newest = {row.id for row in every[:last]}
-    return sorted(newest_of_each(every) - newest) if len(every) > last else []
+    return sorted(newest_of_each(every, newest) - newest) if len(every) > last else []
 
 
 def _prune_placed(thread: str, last: int, age: int, named: bool) -> Call[int]:
@@ -96,7 +96,7 @@ def _prune_placed(thread: str, last: int, age: int, named: bool) -> Call[int]:
         stays |= yield from rule.needed(thread, placed, readable)
     found = {row.checkpoint.id for row in placed}
     stays |= _staying([row for row in every if row.id not in found], last, age, named)
-    stays |= newest_of_each(every) if last else set()
+    stays |= newest_of_each(every, stays) if last else set()
     return (yield from places.drop(thread, [row.id for row in every if row.id not in stays]))
 
 
