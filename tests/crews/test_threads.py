@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +21,7 @@ import batonpass as bp
 from batonpass.testing import serving
 from tests.apps.crewai_app import Article, Topic
 from tests.apps.crewai_kit import Crews, Failing, Model, only, result
+from tests.harness.waiting import wait_until
 
 from .test_costs import counting
 from .test_retries import paying
@@ -23,6 +30,12 @@ pytestmark = [
     pytest.mark.capability("crewai"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itself
 ]
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if this process were a worker's child, in which a job is alone."""
+    monkeypatch.setattr("batonpass.coordinator.alone._alone", True)
 
 
 class Async(Model):
@@ -57,6 +70,7 @@ def _pooled(crews: Crews, how: str, then: Callable[[], object] = lambda: None) -
     return Pools
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("how", ["a crew", "a crew in a loop", "a model", "a model in a loop"])
 async def test_their_answers_are_recorded(how: str, crews: Crews) -> None:
     done = await result(_pooled(crews, how, Failing()))
@@ -64,6 +78,7 @@ async def test_their_answers_are_recorded(how: str, crews: Crews) -> None:
     assert len(crews.ran) == 3
 
 
+@pytest.mark.usefixtures("alone")
 async def test_so_is_what_their_tools_have_done(crews: Crews) -> None:
     pay, paid = paying(crews, lambda: None, "one")
     fails = Failing()
@@ -81,6 +96,26 @@ async def test_so_is_what_their_tools_have_done(crews: Crews) -> None:
     assert paid == ["rain"]
 
 
+@pytest.mark.usefixtures("alone")
+async def test_what_a_thread_has_set_in_its_own_context_stays(crews: Crews) -> None:
+    tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+    crews.script["one"] = lambda said: tenant.get()
+
+    def run(name: str) -> str:
+        tenant.set(name)
+        return _run(crews, "a crew", "one")
+
+    class Tenants(Flow[dict[str, Any]]):
+        @start()
+        def each(self) -> Article:
+            tenant.set("the flow's")
+            with ThreadPoolExecutor(2) as pool:
+                return Article(text=" ".join(pool.map(run, ("acme", "bolt"))))
+
+    assert (await result(Tenants)).text == "acme bolt"
+
+
+@pytest.mark.usefixtures("alone")
 async def test_what_they_cost_counts(crews: Crews) -> None:
     """And no more of them begins once it is too much."""
     model = counting(crews)
@@ -92,6 +127,7 @@ async def test_what_they_cost_counts(crews: Crews) -> None:
     assert len(crews.ran) < 3
 
 
+@pytest.mark.usefixtures("alone")
 async def test_what_a_crews_tool_does_in_threads_counts(crews: Crews) -> None:
     model = counting(crews)
     pay, _ = paying(crews, lambda: None, "one")
@@ -110,15 +146,42 @@ async def test_what_a_crews_tool_does_in_threads_counts(crews: Crews) -> None:
         assert (await job.info()).spent.tokens == 10
 
 
+@pytest.mark.usefixtures("alone")
+async def test_a_thread_that_another_job_has_left_is_not_this_ones(crews: Crews) -> None:
+    model, asked, said = counting(crews), threading.Event(), threading.Event()
+
+    def left() -> None:
+        asked.wait(30)
+        model.call("one")
+        said.set()
+
+    class Waits(Flow[dict[str, Any]]):
+        @start()
+        def wait(self) -> Article:
+            asked.set()
+            assert said.wait(30)
+            return Article(text="done")
+
+    thread = threading.Thread(target=left)
+    thread.start()
+    async with serving(only(Waits)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        await job.result(timeout=60)
+        assert (await job.info()).spent.tokens == 0
+    thread.join()
+
+
+@pytest.mark.usefixtures("alone")
 async def test_of_several_methods_that_run_nobody_knows_whose_they_are(
     crews: Crews, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("batonpass.adapters.crewai.calls.threads._warned", False)
-    over = asyncio.Event()
+    begun, over = asyncio.Event(), asyncio.Event()
 
     class Both(Flow[dict[str, Any]]):
         @start()
         async def one(self) -> str:
+            await begun.wait()
             with ThreadPoolExecutor(1) as pool:
                 said = await asyncio.wrap_future(pool.submit(_run, crews, "a crew", "one"))
             over.set()
@@ -126,6 +189,7 @@ async def test_of_several_methods_that_run_nobody_knows_whose_they_are(
 
         @start()
         async def two(self) -> str:
+            begun.set()
             await over.wait()
             return "two"
 
@@ -134,4 +198,53 @@ async def test_of_several_methods_that_run_nobody_knows_whose_they_are(
             return Article(text="both")
 
     assert (await result(Both)).text == "both"
-    assert caplog.text.count("begun without its context, while several methods or crews run") == 1
+    assert caplog.text.count("begun without its context, while several methods run") == 1
+
+
+async def test_where_other_jobs_may_run_it_is_nobodys(crews: Crews) -> None:
+    """Another job's code has no CrewAI context either."""
+    done = await result(_pooled(crews, "a crew", Failing()))
+    assert done.text.startswith("out of ")
+    assert len(crews.ran) == 6
+
+
+_APP = """
+from concurrent.futures import ThreadPoolExecutor
+from crewai import Flow
+from crewai.flow import start
+import batonpass as bp
+from tests.apps.crewai_app import Article, Topic
+from tests.apps.crewai_kit import Crews
+from tests.crews.test_costs import counting
+
+model = counting(Crews())
+app = bp.App("pools")
+
+
+class Pools(Flow[dict]):
+    @start()
+    def pool(self) -> Article:
+        with ThreadPoolExecutor(1) as pool:
+            return Article(text=pool.submit(model.call, "one").result())
+
+
+@app.crewai("a", accepts=Topic, returns=Article)
+def pools() -> Pools:
+    return Pools()
+"""
+
+
+def test_a_workers_child_is_alone(tmp_path: Path, sqlite_url: str) -> None:
+    (tmp_path / "pools.py").write_text(_APP)
+    run = [sys.executable, "-m", "batonpass", "worker", "pools:app", "--store", sqlite_url]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path.cwd())])}
+    with subprocess.Popen(run, env=environment, cwd=tmp_path) as worker:
+        try:
+            with bp.connect(sqlite_url) as coordinator:
+                wait_until(lambda: [agent.name for agent in coordinator.agents()], timeout=60)
+                job = coordinator.submit("a", Topic(text="rain"))
+                job.result(timeout=60)
+                assert job.info().spent.tokens == 10
+        finally:
+            worker.terminate()
+            worker.wait(30)

@@ -19,6 +19,7 @@ from types import FrameType
 
 import anyio
 
+from ...coordinator.alone import be_alone
 from ...coordinator.connection import connect
 from ..copies import let_signals_end_copies
 from ..running import Runner
@@ -55,6 +56,7 @@ def live(sock: socket, prepared: Prepared) -> None:
     not keep the process alive."""
     leave_to_worker()
     let_signals_end_copies(_FOR_THE_WORKER)
+    be_alone()
     code = 0
     try:
         anyio.run(_serve, sock, prepared, backend_options=STEADY)

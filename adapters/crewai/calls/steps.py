@@ -225,14 +225,14 @@ class Steps:
         """Note that a model call raised this."""
         self._raised = error
 
-    def failed(self, error: BaseException, place: str | None = None) -> None:
+    def failed(self, error: BaseException, place: str | None = None, *, sparing: bool = False) -> None:
         """After a run failed, drop the answers that made it fail, so that the next attempt asks again.
 
         If a task or its condition was running (say, a guardrail refused every answer), these are the answers of its
         models, and of its tools that failed. The same for a method (`place`) that can't use an answer: it is most often
-        that of a crew's last task, so those of the tasks before it are dropped only if they have failed it twice. If a
-        model call failed, or took longer than the agent's `max_execution_time`, nothing is dropped, and the next
-        attempt repeats only that call.
+        that of a crew's last task, so those of the tasks before it are dropped only if they have failed it twice, or if
+        this is not `sparing`. If a model call failed, or took longer than the agent's `max_execution_time`, nothing is
+        dropped, and the next attempt repeats only that call.
         """
         asked_in_vain = any(each is self._raised for each in chain(error, context=True))
         if asked_in_vain or isinstance(error, HookAborted | TimeoutError):
@@ -245,7 +245,7 @@ class Steps:
                 slot
                 for at in unfit
                 for slot, is_void in self._slots[at].items()
-                if is_void and slot not in self._leading_on
+                if is_void and not (sparing and slot in self._leading_on)
             ]
             void = {f"{_PREFIX}{slot}": None for slot in slots}
         if void:

@@ -22,6 +22,7 @@ from ....contracts.errors import BadSetup
 from ....contracts.inbox import AskTerms
 from ....contracts.outcome import Suspended
 from ....contracts.raised import placed
+from ....contracts.retry import policies
 from ....contracts.versions import Outgrown
 from ....coordinator.session import Session
 from .. import internals
@@ -50,6 +51,8 @@ class FlowRun:
         self._stop = stop
         self._progress = FlowProgress(flow, Values(declared(flow, agent), Present(agent)), session, stop)
         self._steps = Steps(session, stop, self._progress.finished_before)
+        # Two more at least: the next one may fail of the same.
+        self._has_attempts = all(session.attempt + 1 < each.attempts for each in policies(agent.retries))
         self._answer = session.answer
         self._feedback = Feedback(session.answer, self._progress.waits)
         self._calls: Counter[str] = Counter()
@@ -177,7 +180,7 @@ class FlowRun:
             self._pending.append((pending, call))
             raise
         except Exception as error:
-            await asyncio.to_thread(self._steps.failed, error, call)
+            await asyncio.to_thread(self._steps.failed, error, call, sparing=self._has_attempts)
             raise
         await asyncio.to_thread(self._steps.settle, call)
         self._stop.check()
