@@ -276,7 +276,7 @@ class History(Connected):
         Kept are the last `keep_last`, those younger than `older_than` seconds, named ones (unless `keep_named` is
         false), and what a job on the thread would resume from. With a `keep_last` of 1 or more, so is the newest of
         each agent in jobs, from which one with `memory="thread"` goes on: to know whose they are, that needs the keys
-        of what is encrypted. What other checkpoints share of the deleted ones stays.
+        of what is encrypted or signed. What other checkpoints share of the deleted ones stays.
 
         In a BatonpassSaver's thread, those of subgraphs don't count, and what its graph goes on from stays with the
         newest: the latest of a subgraph that waits, and what delta channels are made of. That needs LangGraph, and the

@@ -36,10 +36,7 @@ def _adopt_tool(call: Any) -> None:
 
 def _leave_retries_to_the_job(step: Any) -> None:
     """CrewAI would have an agent whose model failed begin its task anew in the same attempt, twice: at once, whatever
-    the error or the job's `retries=` say, and with all that its models and tools had done for it."""
-    if step.kind == "task":
-        crew = step.agent.crew
-        agents: tuple[Any, ...] = (step.agent, *getattr(crew, "agents", ()))
-        for agent in agents:
-            if hasattr(agent, "max_retry_limit"):
-                agent.max_retry_limit = 0
+    the error or the job's `retries=` say, and with all that its models and tools had done for it. One to which another
+    agent delegates keeps its own: its error would be told to that agent, which may delegate again."""
+    if step.kind == "task" and hasattr(step.agent, "max_retry_limit"):
+        step.agent.max_retry_limit = 0

@@ -186,7 +186,9 @@ class Steps:
             self._next = max(self._next, slot + 1)
             seq, self._seq = self._seq, self._seq + 1
             self._slots[call.place][slot] = _voidable(answer, usage)
-            (self._leading_on.add if _leads_on.get() else self._leading_on.discard)(slot)
+            self._leading_on.discard(slot)
+            if _leads_on.get():
+                self._leading_on.add(slot)
         with self.stop.on_error():
             path, of = call.path.rpartition("#")[0], _of(self._tasks.clues.get(call.place), call.inside)
             self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, of, usage]})
@@ -239,18 +241,13 @@ class Steps:
             return
         with self._lock:
             wrong = {at for at, running in self._running.items() if running > 0 and place in (None, at)}
-            unfit = {place} - wrong if place is not None and isinstance(error, _UNFIT) else set[str]()
-            slots = [slot for at in wrong for slot, is_void in self._slots[at].items() if is_void]
-            slots += [
-                slot
-                for at in unfit
-                for slot, is_void in self._slots[at].items()
-                if is_void and not (sparing and slot in self._leading_on)
-            ]
-            void = {f"{_PREFIX}{slot}": None for slot in slots}
+            void = {slot for at in wrong for slot, is_void in self._slots[at].items() if is_void}
+            if place is not None and isinstance(error, _UNFIT):
+                spared = self._leading_on if sparing else set[int]()
+                void |= {slot for slot, is_void in self._slots[place].items() if is_void} - spared
         if void:
             with self.stop.on_error():
-                self._session.record(void)
+                self._session.record({f"{_PREFIX}{slot}": None for slot in sorted(void)})
 
 
 def _voidable(answer: list[Any], usage: Usage | None) -> bool:
